@@ -1,0 +1,30 @@
+// A child that this process owns. Identity is the pidfd, never the number.
+//
+// Guarantees: dropping the object kills the child and reaps it; a signal can never reach another
+// process that took over the number.
+#pragma once
+#include <csignal>
+#include <glove/base/error.hpp>
+#include <glove/sys/fd.hpp>
+#include <sys/types.h>
+
+namespace glove::sys {
+
+class child_process {
+public:
+    explicit child_process(unique_fd pidfd) noexcept : pidfd_{std::move(pidfd)} {}
+    child_process(child_process&&) noexcept = default;
+    auto operator=(child_process&&) -> child_process& = delete;
+    ~child_process();
+
+    // Becomes readable when the child has ended.
+    [[nodiscard]] auto descriptor() const noexcept -> fd_ref { return pidfd_; }
+    [[nodiscard]] auto signal(int number) const -> result<>;
+    // Blocks until the child has ended, and reaps it. Call once.
+    [[nodiscard]] auto wait() -> result<::siginfo_t>;
+
+private:
+    unique_fd pidfd_;
+};
+
+} // namespace glove::sys

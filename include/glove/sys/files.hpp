@@ -1,0 +1,68 @@
+// Files by descriptor: pinning, bounded reading, complete writing, and owner-only files.
+//
+// Every descriptor made here is close-on-exec. Nothing here follows a magic link of /proc, and the
+// owner-only functions never follow a link in the last component.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <glove/base/error.hpp>
+#include <glove/sys/fd.hpp>
+#include <string>
+#include <string_view>
+#include <sys/types.h>
+
+namespace glove::sys {
+
+// What a path named at one moment. Two equal identities are the same inode of the same mounted file
+// system as long as somebody holds a descriptor of it.
+struct file_identity {
+    std::uint64_t device = 0;
+    std::uint64_t inode = 0;
+    ::mode_t type = 0; // S_IFDIR, S_IFREG, ...
+    auto operator==(const file_identity&) const -> bool = default;
+};
+
+struct file_facts {
+    file_identity identity;
+    ::mode_t permissions = 0; // the low twelve bits of st_mode
+    ::uid_t owner = 0;
+    std::uint64_t links = 0;
+    std::uint64_t size = 0; // bytes
+};
+
+enum class follow : bool { no, yes };
+
+// O_PATH descriptor of what `path` names now: it stays this inode whatever happens to the name.
+[[nodiscard]] auto pin(const std::string& path, follow last) -> result<unique_fd>;
+[[nodiscard]] auto inspect(fd_ref file) -> result<file_facts>;
+// Target of a symbolic link; EINVAL (errc::invalid_input) when `path` is something else.
+[[nodiscard]] auto read_link(const std::string& path) -> result<std::string>;
+[[nodiscard]] auto exists(const std::string& path) noexcept -> bool;
+
+// Reads to the end; more than `limit` bytes is errc::limit_exceeded.
+[[nodiscard]] auto read_all(fd_ref file, std::size_t limit) -> result<std::string>;
+[[nodiscard]] auto read_file(const std::string& path, std::size_t limit) -> result<std::string>;
+// All bytes or an error; survives EINTR and short writes.
+[[nodiscard]] auto write_all(fd_ref file, std::string_view bytes) -> result<>;
+[[nodiscard]] auto sync(fd_ref file) -> result<>;
+
+// Creates every missing directory of the absolute `path` with mode 0700. The last one must then be
+// a directory owned by the caller that nobody else can write, and not a link.
+[[nodiscard]] auto make_private_directory(const std::string& path) -> result<unique_fd>;
+// Opens `name` in `directory` for appending, creating it 0600. An existing file must be regular,
+// owned by the caller, mode 0600 and have one link.
+[[nodiscard]] auto open_private_append(fd_ref directory, const std::string& name)
+    -> result<unique_fd>;
+// Replaces `name` in `directory` (a new 0600 file, renamed into place) so that a reader sees the old
+// content or the whole new one.
+[[nodiscard]] auto replace_private_file(fd_ref directory, const std::string& name,
+                                        std::string_view content) -> result<>;
+
+// Lexical helpers on absolute paths; no file system access.
+// "/a//b/./c/" -> "/a/b/c". Dot-dot is refused by callers, not folded: it is not lexical.
+[[nodiscard]] auto is_normal_absolute(std::string_view path) noexcept -> bool;
+[[nodiscard]] auto parent_of(std::string_view path) -> std::string;
+// True when `path` is `root` or lies below it: "/work" holds "/work/x" but not "/work-evil".
+[[nodiscard]] auto holds(std::string_view root, std::string_view path) noexcept -> bool;
+
+} // namespace glove::sys

@@ -1,0 +1,177 @@
+#include "sys/syscalls.hpp"
+#include <climits>
+#include <cstdio>
+#include <glove/sys/entropy.hpp>
+#include <glove/sys/files.hpp>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+namespace glove::sys {
+
+namespace {
+
+constexpr ::mode_t permission_bits = 07777;
+
+[[nodiscard]] auto open_plain(int dir, const char* name, int flags, ::mode_t mode = 0)
+    -> unique_fd {
+    return unique_fd{::openat(dir, name, flags | O_CLOEXEC, mode)};
+}
+
+[[nodiscard]] auto require_private_file(fd_ref file, const std::string& name) -> result<> {
+    GLOVE_TRY(const auto facts, inspect(file));
+    const char* defect = nullptr;
+    if (facts.identity.type != S_IFREG) defect = "is not a regular file";
+    else if (facts.owner != ::geteuid()) defect = "belongs to another user";
+    else if (facts.links != 1) defect = "has more than one link";
+    else if (facts.permissions != 0600) defect = "does not have mode 0600";
+    if (defect != nullptr) return fail(errc::not_permitted, "file.private", name + " " + defect);
+    return {};
+}
+
+} // namespace
+
+auto pin(const std::string& path, follow last) -> result<unique_fd> {
+    ::open_how how{};
+    how.flags = O_PATH | O_CLOEXEC;
+    if (last == follow::no) how.flags |= O_NOFOLLOW;
+    how.resolve = RESOLVE_NO_MAGICLINKS;
+    unique_fd fd{openat2(AT_FDCWD, path.c_str(), how)};
+    if (!fd) return fail_os("file.pin", errno, path);
+    return fd;
+}
+
+auto inspect(fd_ref file) -> result<file_facts> {
+    struct ::statx found {};
+    if (::statx(file.get(), "", AT_EMPTY_PATH | AT_STATX_SYNC_AS_STAT, STATX_BASIC_STATS, &found) !=
+        0)
+        return fail_os("file.inspect");
+    return file_facts{
+        .identity = {.device = ::makedev(found.stx_dev_major, found.stx_dev_minor),
+                     .inode = found.stx_ino,
+                     .type = static_cast<::mode_t>(found.stx_mode & S_IFMT)},
+        .permissions = static_cast<::mode_t>(found.stx_mode & permission_bits),
+        .owner = found.stx_uid,
+        .links = found.stx_nlink,
+        .size = found.stx_size,
+    };
+}
+
+auto read_link(const std::string& path) -> result<std::string> {
+    std::string target(PATH_MAX, '\0');
+    const auto got = ::readlink(path.c_str(), target.data(), target.size());
+    if (got < 0) return fail_os("file.read_link", errno, path);
+    if (static_cast<std::size_t>(got) == target.size())
+        return fail_os("file.read_link", ENAMETOOLONG, path);
+    target.resize(static_cast<std::size_t>(got));
+    return target;
+}
+
+auto exists(const std::string& path) noexcept -> bool {
+    return ::faccessat(AT_FDCWD, path.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+auto read_all(fd_ref file, std::size_t limit) -> result<std::string> {
+    std::string out;
+    for (;;) {
+        const auto have = out.size();
+        if (have > limit) return fail(errc::limit_exceeded, "file.read");
+        // One byte past the limit tells "exactly full" from "too long".
+        out.resize(have + std::min<std::size_t>(limit + 1 - have, 64UL * 1024));
+        const auto got = ::read(file.get(), out.data() + have, out.size() - have);
+        if (got < 0 && errno != EINTR) return fail_os("file.read");
+        out.resize(have + static_cast<std::size_t>(got > 0 ? got : 0));
+        if (got == 0) return out;
+    }
+}
+
+auto read_file(const std::string& path, std::size_t limit) -> result<std::string> {
+    const auto fd = open_plain(AT_FDCWD, path.c_str(), O_RDONLY | O_NOCTTY);
+    if (!fd) return fail_os("file.open", errno, path);
+    return read_all(fd, limit);
+}
+
+auto write_all(fd_ref file, std::string_view bytes) -> result<> {
+    while (!bytes.empty()) {
+        const auto put = ::write(file.get(), bytes.data(), bytes.size());
+        if (put < 0) {
+            if (errno == EINTR) continue;
+            return fail_os("file.write");
+        }
+        bytes.remove_prefix(static_cast<std::size_t>(put));
+    }
+    return {};
+}
+
+auto sync(fd_ref file) -> result<> {
+    if (::fsync(file.get()) != 0) return fail_os("file.sync");
+    return {};
+}
+
+auto make_private_directory(const std::string& path) -> result<unique_fd> {
+    // The common case first: it exists already.
+    for (std::size_t end = path.size(); ::mkdir(path.substr(0, end).c_str(), 0700) != 0;) {
+        if (errno == EEXIST) break;
+        if (errno != ENOENT || end == 0) return fail_os("file.make_directory", errno, path);
+        // Create the parents from the root down, then try again.
+        for (auto at = path.find('/', 1); at != std::string::npos; at = path.find('/', at + 1))
+            if (::mkdir(path.substr(0, at).c_str(), 0700) != 0 && errno != EEXIST)
+                return fail_os("file.make_directory", errno, path.substr(0, at));
+    }
+    auto directory = open_plain(AT_FDCWD, path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    if (!directory) return fail_os("file.open_directory", errno, path);
+    GLOVE_TRY(const auto facts, inspect(directory));
+    if (facts.owner != ::geteuid())
+        return fail(errc::not_permitted, "file.private_directory",
+                    path + " belongs to another user");
+    if ((facts.permissions & 022U) != 0)
+        return fail(errc::not_permitted, "file.private_directory",
+                    path + " can be written by others");
+    return directory;
+}
+
+auto open_private_append(fd_ref directory, const std::string& name) -> result<unique_fd> {
+    auto file = open_plain(directory.get(), name.c_str(),
+                           O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
+    if (!file) return fail_os("file.open_append", errno, name);
+    GLOVE_CHECK(require_private_file(file, name));
+    return file;
+}
+
+auto replace_private_file(fd_ref directory, const std::string& name, std::string_view content)
+    -> result<> {
+    system_entropy random;
+    GLOVE_TRY(const auto suffix, random_id(random));
+    const auto temporary = "." + name + "." + suffix;
+    const auto file = open_plain(directory.get(), temporary.c_str(),
+                                 O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+    if (!file) return fail_os("file.create", errno, name);
+    auto written = write_all(file, content);
+    if (written && ::renameat(directory.get(), temporary.c_str(), directory.get(), name.c_str()) != 0)
+        written = fail_os("file.rename", errno, name);
+    if (!written) (void)::unlinkat(directory.get(), temporary.c_str(), 0);
+    return written;
+}
+
+auto is_normal_absolute(std::string_view path) noexcept -> bool {
+    if (path.empty() || path.front() != '/') return false;
+    if (path.size() == 1) return true;
+    for (std::size_t at = 1; at <= path.size();) {
+        const auto end = std::min(path.find('/', at), path.size());
+        const auto part = path.substr(at, end - at);
+        if (part.empty() || part == "." || part == "..") return false;
+        at = end + 1;
+    }
+    return path.find('\0') == std::string_view::npos;
+}
+
+auto parent_of(std::string_view path) -> std::string {
+    const auto slash = path.rfind('/');
+    return std::string{slash == 0 || slash == std::string_view::npos ? "/" : path.substr(0, slash)};
+}
+
+auto holds(std::string_view root, std::string_view path) noexcept -> bool {
+    if (root == "/") return true;
+    return path.starts_with(root) && (path.size() == root.size() || path[root.size()] == '/');
+}
+
+} // namespace glove::sys
