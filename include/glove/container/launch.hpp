@@ -1,0 +1,81 @@
+// Starts a plan and holds the running perimeter.
+//
+// Guarantees: the agent's program starts only after every step of the perimeter was carried out and
+// `release` was called; any refused step ends the attempt with nothing left behind. Dropping the
+// object ends every process of the namespace and waits for that.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <glove/base/error.hpp>
+#include <glove/container/plan.hpp>
+#include <glove/sys/child_process.hpp>
+#include <glove/sys/fd.hpp>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <sys/resource.h>
+#include <vector>
+
+namespace glove::container {
+
+// Memory in which the kernel shows a process's arguments and environment to others.
+struct argument_area {
+    char* begin = nullptr;
+    std::size_t size = 0;
+};
+
+struct launch_request {
+    const container::plan* plan = nullptr; // outlives the launch
+    std::array<int, 3> streams{0, 1, 2};   // borrowed; become the agent's 0, 1 and 2
+    argument_area arguments;
+    ::rlimit open_files{}; // limits the agent gets back, see `raise_open_files`
+};
+
+// One property of the perimeter and whether it was put in force.
+struct layer {
+    std::string_view name;
+    bool armed = false;
+};
+// Every layer a run asks for, in the order in which they are armed.
+[[nodiscard]] auto requested_layers() -> std::vector<layer>;
+
+struct ending {
+    int wait_status = 0; // of the agent, as waitpid gives it
+};
+
+struct prepared_launch; // memory the child reads
+
+class running {
+public:
+    running(sys::child_process init, sys::unique_fd control, std::unique_ptr<prepared_launch> keep);
+    running(running&&) noexcept;
+    ~running();
+
+    // Lets the agent start. The set-up may still be going on.
+    [[nodiscard]] auto release() -> result<>;
+    // Passes a signal on to the agent.
+    [[nodiscard]] auto signal(int number) -> result<>;
+    // Ends every process of the namespace at once.
+    [[nodiscard]] auto kill() -> result<>;
+    // Readable when `collect` will not block.
+    [[nodiscard]] auto news() const noexcept -> sys::fd_ref { return control_; }
+    // How the agent ended, or which step refused. Waits until the namespace is empty.
+    [[nodiscard]] auto collect() -> result<ending>;
+    [[nodiscard]] auto layers() const -> std::vector<layer>;
+
+private:
+    sys::child_process init_;
+    sys::unique_fd control_;
+    std::unique_ptr<prepared_launch> keep_;
+    std::uint64_t armed_ = 0;
+};
+
+[[nodiscard]] auto launch(const launch_request& request) -> result<running>;
+
+// A pin is a descriptor: raises the soft limit to the hard one and returns what it was.
+[[nodiscard]] auto raise_open_files() -> result<::rlimit>;
+
+// What an operator can do about a refused step; empty when the cause is not certain.
+[[nodiscard]] auto remedy_for(std::string_view step, int os) -> std::string;
+
+} // namespace glove::container

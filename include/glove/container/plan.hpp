@@ -1,0 +1,119 @@
+// The perimeter as data: what the agent's file tree, environment and command will be.
+//
+// Guarantees: every source is pinned by a descriptor and its identity recorded, so what is mounted
+// is what was looked at; entries are ordered so that a parent precedes its children, whatever the
+// order of the flags. Making a plan changes nothing on the host.
+#pragma once
+#include <cstdint>
+#include <glove/base/error.hpp>
+#include <glove/container/profile.hpp>
+#include <glove/sys/files.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace glove::container {
+
+enum class entry_kind : std::uint8_t {
+    directory, // made in the root file system, read-only once the agent runs
+    link,      // symbolic link; `text` is its target
+    file,      // synthesised file; `text` is its content
+    bind,      // a pinned path of the host; `text` is its path there
+    device,    // a pinned device node of the host
+    scratch,   // private writable directory
+    mask,      // an unreadable empty stand-in over something inside a grant
+};
+
+enum class origin : std::uint8_t {
+    system,  // discovered: programs, libraries, certificates
+    managed, // made by Glove
+    asked,   // a grant of the operator
+    hidden,  // --hide
+    guarded, // a socket or FIFO found inside a grant
+};
+
+struct tree_entry {
+    std::string path; // absolute, as the agent sees it
+    entry_kind kind = entry_kind::directory;
+    container::origin origin = container::origin::managed;
+    access mode = access::read;
+    ::mode_t permissions = 0755; // of directory, file and scratch
+    std::string text = {};
+    sys::file_identity identity = {}; // of the pinned source or of what is masked
+    sys::unique_fd pin = {};
+};
+
+struct user_identity {
+    ::uid_t uid = 0;
+    ::gid_t gid = 0;
+    [[nodiscard]] auto name() const noexcept -> std::string_view { return uid == 0 ? "root" : "agent"; }
+};
+
+// The one private file system: all scratch directories share these two bounds.
+struct scratch_budget {
+    std::uint64_t bytes = 0;
+    std::uint64_t inodes = 0;
+};
+
+struct plan {
+    std::vector<tree_entry> tree;
+    std::vector<std::string> argv;
+    std::vector<std::string> programs;    // absolute or relative candidates for exec, in order
+    std::vector<std::string> environment; // NAME=VALUE
+    std::string work_directory;
+    bool has_workspace = false;
+    user_identity user;
+    network_tier network = network_tier::offline;
+    container::limits limits;
+    scratch_budget scratch;
+    // The bounded search for FIFOs did not see every entry of every grant.
+    bool guard_search_complete = true;
+};
+
+inline constexpr std::string_view home_directory = "/home/agent";
+inline constexpr std::string_view host_name = "glove";
+inline constexpr std::string_view search_path =
+    "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
+
+// Looks at the host and decides. Errors name the flag, the path and the reason.
+[[nodiscard]] auto make_plan(const profile& wish) -> result<plan>;
+
+// Parts of `make_plan`, apart so that they can be tested on made-up trees. ---------------------------
+
+// A path with every symbolic link on the way to it. `links` are (canonical name, target as stored).
+struct resolved_path {
+    std::string real;
+    std::vector<std::pair<std::string, std::string>> links;
+};
+[[nodiscard]] auto resolve(const std::string& path) -> result<resolved_path>;
+
+// The system view found under `root` ("" is the host): links stay links, what is missing is left out.
+[[nodiscard]] auto discover_system(const std::string& root) -> result<std::vector<tree_entry>>;
+
+// Files of /etc that Glove writes itself.
+[[nodiscard]] auto identity_files(const user_identity& user, std::string_view shell)
+    -> std::vector<tree_entry>;
+
+// Environment of the agent from the caller's (`outer`) and the asked-for variables.
+[[nodiscard]] auto make_environment(const char* const* outer, const profile& wish,
+                                    const user_identity& user, std::string_view shell)
+    -> result<std::vector<std::string>>;
+
+// At most a quarter of `ram_bytes`, inodes included.
+[[nodiscard]] auto default_scratch(std::uint64_t ram_bytes) noexcept -> scratch_budget;
+
+// Sockets and FIFOs that exist below `roots` now. Sockets come from the kernel's table of bound
+// names, so their number, not the size of the tree, decides the cost; FIFOs come from a walk of at
+// most `entry_limit` directory entries.
+struct rendezvous {
+    std::string path;
+    bool is_socket = false;
+};
+struct rendezvous_search {
+    std::vector<rendezvous> found;
+    bool complete = true;
+};
+[[nodiscard]] auto find_rendezvous(const std::vector<std::string>& roots, std::size_t entry_limit)
+    -> rendezvous_search;
+
+} // namespace glove::container

@@ -1,0 +1,45 @@
+// What an operator asks for: one agent process and exactly what it may see and use.
+//
+// A profile is a wish, in the operator's own words. Nothing in it has been looked up on the host;
+// `make_plan` does that, and refuses what cannot be granted exactly as asked.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <glove/container/network_tier.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace glove::container {
+
+enum class access : std::uint8_t { read, write };
+
+// One path the agent sees under its own absolute name. `flag` is how the operator asked for it
+// ("--read"), so that a refusal can name it.
+struct grant {
+    std::string_view flag;
+    std::string path; // as given; relative ones start at the caller's working directory
+    access mode = access::read;
+};
+
+struct limits {
+    std::optional<std::chrono::nanoseconds> wall_time;
+    std::optional<std::uint64_t> output_bytes;  // stdout and stderr together
+    std::optional<std::uint64_t> scratch_bytes; // everything private and writable; default from RAM
+};
+
+struct profile {
+    std::vector<std::string> argv; // never empty
+    std::optional<std::string> workspace;
+    std::vector<grant> grants;
+    std::vector<std::string> hidden; // paths inside a grant that must not be seen
+    std::vector<std::pair<std::string, std::string>> environment; // NAME, VALUE
+    network_tier network = network_tier::offline;
+    container::limits limits;
+    // Glove's own files: no grant may hold one or lie inside one.
+    std::vector<std::string> control_paths;
+};
+
+} // namespace glove::container

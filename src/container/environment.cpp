@@ -1,0 +1,72 @@
+// The agent's environment starts empty. It gets the managed names below, the terminal and language
+// settings of the caller, and what the operator named; nothing else of the caller's environment.
+#include <algorithm>
+#include <array>
+#include <glove/container/plan.hpp>
+
+namespace glove::container {
+
+namespace {
+
+// Decided together with the mounts, so no flag may set them apart.
+constexpr std::array<std::string_view, 6> managed_names{"PATH",   "HOME", "TMPDIR",
+                                                        "USER", "LOGNAME", "SHELL"};
+constexpr std::string_view managed_prefix = "GLOVE_";
+
+// How the caller's terminal and language look; harmless, and wrong output without them.
+constexpr std::array<std::string_view, 5> inherited_names{"TERM", "LANG", "TZ", "COLORTERM",
+                                                          "NO_COLOR"};
+constexpr std::string_view inherited_prefix = "LC_";
+
+[[nodiscard]] auto is_managed(std::string_view name) -> bool {
+    return name.starts_with(managed_prefix) || std::ranges::count(managed_names, name) != 0;
+}
+
+[[nodiscard]] auto is_inherited(std::string_view name) -> bool {
+    return name.starts_with(inherited_prefix) || std::ranges::count(inherited_names, name) != 0;
+}
+
+[[nodiscard]] auto check_name(std::string_view name) -> result<> {
+    if (name.empty() || name.find('\0') != std::string_view::npos)
+        return fail(errc::invalid_input, "environment.name", "--env needs a name before '='");
+    if (is_managed(name))
+        return fail(errc::invalid_input, "environment.name",
+                    "--env " + std::string{name} + ": this name is set by Glove",
+                    "leave it out; " + std::string{name} + " follows from the private home and mounts");
+    return {};
+}
+
+} // namespace
+
+auto make_environment(const char* const* outer, const profile& wish, const user_identity& user,
+                      std::string_view shell) -> result<std::vector<std::string>> {
+    const auto set = [](std::string_view name, std::string_view value) {
+        return std::string{name}.append("=").append(value);
+    };
+    std::vector<std::string> out{
+        set("PATH", search_path),    set("HOME", home_directory), set("TMPDIR", "/tmp"),
+        set("USER", user.name()),    set("LOGNAME", user.name()), set("SHELL", shell),
+        set("GLOVE_SANDBOXED", "1"),
+    };
+    std::vector<std::string_view> named;
+    for (const auto& [name, value] : wish.environment) {
+        GLOVE_CHECK(check_name(name));
+        if (std::ranges::count(named, name) != 0)
+            return fail(errc::invalid_input, "environment.name",
+                        "--env " + name + " is given more than once");
+        named.push_back(name);
+        out.push_back(set(name, value));
+    }
+    bool has_terminal = std::ranges::count(named, "TERM") != 0;
+    for (; *outer != nullptr; ++outer) {
+        const std::string_view variable{*outer};
+        const auto name = variable.substr(0, variable.find('='));
+        if (!is_inherited(name) || std::ranges::count(named, name) != 0) continue;
+        has_terminal = has_terminal || name == "TERM";
+        out.emplace_back(variable);
+    }
+    if (!has_terminal) out.push_back(set("TERM", "xterm-256color"));
+    return out;
+}
+
+} // namespace glove::container

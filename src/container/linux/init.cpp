@@ -1,0 +1,224 @@
+// Process 1 of the namespace: builds the perimeter, starts the agent, reaps, passes signals on, and
+// ends everything when the agent or the supervisor ends.
+//
+// Guarantees: it never execs, holds no descriptor but the three streams and the control channel, is
+// not dumpable, has no capability once the agent exists, and its memory holds neither the caller's
+// arguments nor its environment in a place that /proc would show.
+#include "container/linux/steps.hpp"
+#include "sys/syscalls.hpp"
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <linux/capability.h>
+#include <linux/keyctl.h>
+#include <linux/securebits.h>
+#include <net/if.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+namespace glove::container {
+
+namespace {
+
+constexpr int control_fd = 3;
+
+[[nodiscard]] auto outcome(bool good, call where) noexcept -> failure {
+    return good ? failure{} : failure{.os = errno, .where = where};
+}
+
+// False at end of file: the supervisor is gone.
+[[nodiscard]] auto receive(order_message& message) noexcept -> bool {
+    ssize_t got = 0;
+    do got = ::recv(control_fd, &message, sizeof message, 0);
+    while (got < 0 && errno == EINTR);
+    return got == sizeof message;
+}
+
+void send(const news_message& message) noexcept {
+    // Nobody left to tell is the same as told: both end the namespace.
+    (void)!::send(control_fd, &message, sizeof message, MSG_NOSIGNAL);
+}
+
+auto await(order wanted) noexcept -> failure {
+    order_message message{};
+    if (!receive(message)) ::_exit(125);
+    return {.os = message.what == wanted ? 0 : EPROTO, .where = call::recv};
+}
+
+auto seal_descriptors(setup_state& state) noexcept -> failure {
+    for (int stream = 0; stream < 3; ++stream) {
+        const int source = state.plan->streams[static_cast<std::size_t>(stream)];
+        if (source != stream && ::dup2(source, stream) < 0) return outcome(false, call::dup2);
+    }
+    if (state.plan->control != control_fd && ::dup3(state.plan->control, control_fd, O_CLOEXEC) < 0)
+        return outcome(false, call::dup3);
+    return outcome(sys::close_range(control_fd + 1, ~0U, 0) == 0, call::close_range);
+}
+
+auto await_maps(setup_state&) noexcept -> failure { return await(order::maps_written); }
+
+// After the maps: they could not be written for a process that is not dumpable.
+auto forbid_inspection(setup_state&) noexcept -> failure {
+    return outcome(::prctl(PR_SET_DUMPABLE, 0) == 0, call::prctl);
+}
+
+// Second line only: it goes by thread and can be lost. The control channel's end of file is the first.
+auto die_with_supervisor(setup_state&) noexcept -> failure {
+    return outcome(::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0, call::prctl);
+}
+
+auto wipe_arguments(setup_state& state) noexcept -> failure {
+    constexpr char title[] = "glove-init";
+    std::memset(state.plan->arguments, 0, state.plan->arguments_size);
+    std::memcpy(state.plan->arguments, title, std::min(sizeof title, state.plan->arguments_size));
+    return outcome(::prctl(PR_SET_NAME, title) == 0, call::prctl);
+}
+
+auto new_keyring(setup_state&) noexcept -> failure {
+    return outcome(::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr) >= 0, call::keyctl);
+}
+
+auto leave_cgroup_view(setup_state&) noexcept -> failure {
+    return outcome(::unshare(CLONE_NEWCGROUP) == 0, call::unshare);
+}
+
+auto name_host(setup_state&) noexcept -> failure {
+    return outcome(::sethostname(host_name.data(), host_name.size()) == 0, call::sethostname);
+}
+
+auto raise_loopback(setup_state& state) noexcept -> failure {
+    if (!state.plan->loopback) return {};
+    const int s = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (s < 0) return outcome(false, call::socket);
+    ::ifreq request{};
+    std::memcpy(request.ifr_name, "lo", 3);
+    request.ifr_flags = IFF_UP | IFF_RUNNING;
+    const auto raised = outcome(::ioctl(s, SIOCSIFFLAGS, &request) == 0, call::ioctl);
+    (void)sys::close_range(static_cast<unsigned>(s), static_cast<unsigned>(s), 0);
+    return raised;
+}
+
+auto open_permissions(setup_state& state) noexcept -> failure {
+    state.umask = ::umask(0); // modes below are meant as written; the agent gets the caller's back
+    return {};
+}
+
+auto forbid_new_privileges(setup_state&) noexcept -> failure {
+    return outcome(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, call::prctl);
+}
+
+auto drop_capabilities(setup_state&) noexcept -> failure {
+    constexpr unsigned long locked =
+        SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED |
+        SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
+    if (::prctl(PR_SET_SECUREBITS, locked) != 0) return outcome(false, call::prctl);
+    for (unsigned long number = 0; ::prctl(PR_CAPBSET_DROP, number) == 0; ++number)
+        if (number > 63) return {.os = EOVERFLOW, .where = call::prctl};
+    if (errno != EINVAL) return outcome(false, call::prctl); // EINVAL: past the last one
+    if (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0)
+        return outcome(false, call::prctl);
+    ::__user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+    const ::__user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {};
+    return outcome(::syscall(SYS_capset, &header, none) == 0, call::capset);
+}
+
+// All signals are blocked from before the clone, so no ending is lost before this exists.
+auto watch_children(setup_state& state) noexcept -> failure {
+    ::sigset_t children;
+    ::sigemptyset(&children);
+    ::sigaddset(&children, SIGCHLD);
+    state.children = ::signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
+    return outcome(state.children >= 0, call::signalfd);
+}
+
+auto await_release(setup_state&) noexcept -> failure { return await(order::release); }
+
+constexpr setup_step steps[] = {
+    {"init.descriptors", seal_descriptors, "descriptors sealed"},
+    {"init.id_maps", await_maps, "own uid and gid only, setgroups denied"},
+    {"init.inspection", forbid_inspection, "init cannot be traced or read"},
+    {"init.parent_death", die_with_supervisor, "ends with the supervisor"},
+    {"init.arguments", wipe_arguments, "arguments and environment of init wiped"},
+    {"init.keyring", new_keyring, "new session keyring"},
+    {"init.cgroup_namespace", leave_cgroup_view, "cgroup namespace"},
+    {"init.host_name", name_host, ""},
+    {"init.loopback", raise_loopback, ""},
+    {"init.permissions", open_permissions, ""},
+    {"mount.root", mount_root, ""},
+    {"mount.tree", mount_tree, "own root file system, sources pinned"},
+    {"mount.proc", mount_proc, "/proc of the namespace"},
+    {"mount.user_namespaces", forbid_user_namespaces, "no further user namespaces"},
+    {"mount.proc_guard", guard_proc, "/proc settings read-only, kernel views masked"},
+    {"mount.terminals", mount_terminals, "own terminals"},
+    {"mount.enter", enter_root, "old root detached, new root read-only"},
+    {"init.no_new_privileges", forbid_new_privileges, "no new privileges"},
+    {"init.capabilities", drop_capabilities, "no capability in any set"},
+    {"init.child_events", watch_children, ""},
+    {"init.release", await_release, ""},
+    {"agent.start", start_agent, "system-call filter"},
+};
+static_assert(std::size(steps) <= 64, "news_message::armed has one bit a step");
+
+// Reaps everything that has ended; true once the agent has.
+[[nodiscard]] auto reap(const setup_state& state, int& status) noexcept -> bool {
+    bool agent_ended = false;
+    for (;;) {
+        int ended = 0;
+        const auto pid = ::waitpid(-1, &ended, WNOHANG | __WALL);
+        if (pid <= 0) return agent_ended;
+        if (pid != state.agent) continue;
+        agent_ended = true;
+        status = ended;
+    }
+}
+
+// Returns the agent's wait status. Ends the namespace when the supervisor is gone.
+[[nodiscard]] auto watch(const setup_state& state) noexcept -> int {
+    std::array<::pollfd, 2> sources{::pollfd{control_fd, POLLIN, 0},
+                                    ::pollfd{state.children, POLLIN, 0}};
+    for (int status = 0;;) {
+        if (reap(state, status)) return status;
+        if (::poll(sources.data(), sources.size(), -1) < 0) continue;
+        if ((sources[1].revents & POLLIN) != 0) {
+            ::signalfd_siginfo drained;
+            (void)!::read(state.children, &drained, sizeof drained);
+        }
+        if (sources[0].revents == 0) continue;
+        order_message message{};
+        if (!receive(message)) ::_exit(125);
+        // The agent has not been reaped here, so its number cannot be another's.
+        if (message.what == order::signal) (void)::kill(state.agent, message.value);
+    }
+}
+
+} // namespace
+
+auto setup_steps() noexcept -> std::span<const setup_step> { return steps; }
+
+void run_init(const setup_plan& plan) noexcept {
+    setup_state state{.plan = &plan};
+    std::uint64_t armed = 0;
+    for (std::uint8_t i = 0; i < std::size(steps); ++i) {
+        const auto bad = steps[i].run(state);
+        if (bad.os != 0) {
+            send({.what = news::failed, .step = i, .where = bad.where, .value = bad.os,
+                  .index = bad.index, .armed = armed});
+            ::_exit(125);
+        }
+        armed |= std::uint64_t{1} << i;
+    }
+    // The streams are the agent's alone: a reader sees their end when the agent closes them.
+    if (sys::close_range(0, 2, 0) != 0) ::_exit(125);
+    const int status = watch(state);
+    send({.what = news::ended, .step = 0, .where = call::none, .value = status,
+          .index = failure::no_index, .armed = armed});
+    ::_exit(0);
+}
+
+} // namespace glove::container

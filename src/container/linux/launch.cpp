@@ -1,0 +1,269 @@
+// Makes the namespaces, writes the id maps, and speaks with init over the control channel.
+#include "container/linux/protocol.hpp"
+#include "container/linux/seccomp_bpf.hpp"
+#include "container/linux/steps.hpp"
+#include "sys/syscalls.hpp"
+#include <cstring>
+#include <fcntl.h>
+#include <glove/container/launch.hpp>
+#include <linux/magic.h>
+#include <linux/sched.h>
+#include <sys/socket.h>
+#include <sys/statfs.h>
+#include <sys/wait.h>
+
+namespace glove::container {
+
+// Strings are owned by the plan; the vectors hold pointers to them.
+struct prepared_launch {
+    std::vector<tree_operation> tree;
+    std::vector<const char*> programs, argv, environment;
+    std::string scratch_bytes, scratch_inodes;
+    setup_plan child{};
+    const plan* source = nullptr;
+};
+
+namespace {
+
+// CLONE_NEWUSER owns the others, so they need no privilege of the host.
+constexpr std::uint64_t namespaces = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET |
+                                     CLONE_NEWIPC | CLONE_NEWUTS;
+constexpr std::string_view clone_layers[] = {"user namespace", "pid namespace", "mount namespace",
+                                             "network namespace", "ipc namespace", "uts namespace"};
+
+[[nodiscard]] auto pointers(const std::vector<std::string>& texts) -> std::vector<const char*> {
+    std::vector<const char*> out;
+    out.reserve(texts.size() + 1);
+    for (const auto& text : texts) out.push_back(text.c_str());
+    out.push_back(nullptr);
+    return out;
+}
+
+// Whether something mounted from the host provides `path`, given entries in mounting order.
+class host_cover {
+public:
+    [[nodiscard]] auto covers(std::string_view path) const -> bool {
+        return !nearest_.empty() && sys::holds(nearest_, path);
+    }
+    void after(const tree_entry& entry) {
+        if (entry.kind == entry_kind::bind && !covers(entry.path)) nearest_ = entry.path;
+    }
+
+private:
+    std::string_view nearest_;
+};
+
+[[nodiscard]] auto operations(const plan& source) -> std::vector<tree_operation> {
+    std::vector<tree_operation> out;
+    out.reserve(source.tree.size());
+    host_cover cover;
+    for (const auto& entry : source.tree) {
+        out.push_back({
+            .kind = entry.kind,
+            .path = entry.path.c_str() + 1,
+            .text = entry.text.c_str(),
+            .text_size = entry.text.size(),
+            .permissions = entry.permissions,
+            .is_directory = entry.identity.type == S_IFDIR,
+            .writable = entry.mode == access::write,
+            .make_point = !cover.covers(entry.path),
+            .may_vanish = entry.origin == origin::guarded,
+            .identity = entry.identity,
+        });
+        cover.after(entry);
+    }
+    return out;
+}
+
+[[nodiscard]] auto prepare(const launch_request& request, int control)
+    -> std::unique_ptr<prepared_launch> {
+    auto out = std::make_unique<prepared_launch>();
+    const auto& source = *request.plan;
+    out->source = &source;
+    out->tree = operations(source);
+    out->programs = pointers(source.programs);
+    out->argv = pointers(source.argv);
+    out->environment = pointers(source.environment);
+    out->scratch_bytes = std::to_string(source.scratch.bytes);
+    out->scratch_inodes = std::to_string(source.scratch.inodes);
+    out->child = {
+        .streams = request.streams,
+        .control = control,
+        .tree = out->tree.data(),
+        .tree_size = static_cast<std::uint32_t>(out->tree.size()),
+        .scratch_bytes = out->scratch_bytes.c_str(),
+        .scratch_inodes = out->scratch_inodes.c_str(),
+        .work_directory = source.work_directory.c_str(),
+        .programs = out->programs.data(),
+        .argv = out->argv.data(),
+        .environment = out->environment.data(),
+        .filter = seccomp::program_for(source.network, 0),
+        .open_files = request.open_files,
+        .loopback = source.network == network_tier::local || source.network == network_tier::egress,
+        .host_root = source.user.uid == 0,
+        .arguments = request.arguments.begin,
+        .arguments_size = request.arguments.size,
+    };
+    return out;
+}
+
+// Blocks every signal for as long as it lives; the child starts, and init stays, with all blocked.
+class signals_blocked {
+public:
+    signals_blocked() noexcept {
+        ::sigset_t all;
+        ::sigfillset(&all);
+        (void)::sigprocmask(SIG_SETMASK, &all, &before_);
+    }
+    signals_blocked(const signals_blocked&) = delete;
+    auto operator=(const signals_blocked&) -> signals_blocked& = delete;
+    ~signals_blocked() { (void)::sigprocmask(SIG_SETMASK, &before_, nullptr); }
+
+private:
+    ::sigset_t before_{};
+};
+
+struct cloned {
+    ::pid_t pid = -1;
+    int pidfd = -1;
+};
+
+[[nodiscard]] auto clone_init(const setup_plan& plan) -> cloned {
+    const signals_blocked guard;
+    cloned child;
+    ::clone_args request{};
+    request.flags = namespaces | CLONE_PIDFD | CLONE_CLEAR_SIGHAND;
+    request.pidfd = reinterpret_cast<std::uintptr_t>(&child.pidfd);
+    request.exit_signal = SIGCHLD;
+    child.pid = static_cast<::pid_t>(::syscall(SYS_clone3, &request, sizeof request));
+    if (child.pid == 0) run_init(plan);
+    return child;
+}
+
+[[nodiscard]] auto write_setting(sys::fd_ref process, const char* name, const std::string& value)
+    -> result<> {
+    const sys::unique_fd file{::openat(process.get(), name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW)};
+    if (!file) return fail_os("launch.id_maps", errno, std::string{"open /proc/PID/"} + name);
+    if (::write(file.get(), value.data(), value.size()) != static_cast<ssize_t>(value.size()))
+        return fail_os("launch.id_maps", errno, std::string{"write /proc/PID/"} + name);
+    return {};
+}
+
+// The child is not reaped before `launch` returns, so its number names it and nothing else.
+[[nodiscard]] auto write_id_maps(::pid_t child, const user_identity& user) -> result<> {
+    const sys::unique_fd process{::open(("/proc/" + std::to_string(child)).c_str(),
+                                        O_PATH | O_DIRECTORY | O_CLOEXEC)};
+    if (!process) return fail_os("launch.id_maps", errno, "open /proc/PID");
+    struct ::statfs type {};
+    if (::fstatfs(process.get(), &type) != 0) return fail_os("launch.id_maps", errno, "fstatfs /proc");
+    if (type.f_type != PROC_SUPER_MAGIC)
+        return fail(errc::not_permitted, "launch.id_maps", "/proc is not the kernel's procfs");
+    const auto same = [](auto id) { return std::to_string(id) + " " + std::to_string(id) + " 1\n"; };
+    GLOVE_CHECK(write_setting(process, "setgroups", "deny"));
+    GLOVE_CHECK(write_setting(process, "uid_map", same(user.uid)));
+    return write_setting(process, "gid_map", same(user.gid));
+}
+
+[[nodiscard]] auto send_order(sys::fd_ref control, order what, std::int32_t value = 0) -> result<> {
+    const order_message message{what, value};
+    if (::send(control.get(), &message, sizeof message, MSG_NOSIGNAL) != sizeof message)
+        return fail_os("launch.order");
+    return {};
+}
+
+[[nodiscard]] auto step_error(const news_message& news, const plan& source) -> error {
+    const auto step = setup_steps()[news.step].name;
+    std::string detail{call_names[static_cast<std::size_t>(news.where)]};
+    const bool of_tree = step == "mount.tree" && news.index < source.tree.size();
+    if (of_tree) detail += " for " + source.tree[news.index].path;
+    if (news.where == call::execve)
+        detail = news.index < source.programs.size() ? source.programs[news.index]
+                                                     : source.argv.front();
+    if (news.value == ESTALE && of_tree)
+        detail = source.tree[news.index].path + " was replaced while the sandbox was being built";
+    return {classify(news.value), step, news.value, std::move(detail),
+            remedy_for(step, news.value)};
+}
+
+[[nodiscard]] auto plausible(const news_message& news) -> bool {
+    return news.step < setup_steps().size() &&
+           static_cast<std::size_t>(news.where) < call_names.size();
+}
+
+} // namespace
+
+auto requested_layers() -> std::vector<layer> {
+    std::vector<layer> out;
+    for (const auto name : clone_layers) out.push_back({name});
+    for (const auto& step : setup_steps())
+        if (!step.layer.empty()) out.push_back({step.layer});
+    return out;
+}
+
+running::running(sys::child_process init, sys::unique_fd control,
+                 std::unique_ptr<prepared_launch> keep)
+    : init_{std::move(init)}, control_{std::move(control)}, keep_{std::move(keep)} {}
+running::running(running&&) noexcept = default;
+running::~running() = default;
+
+auto running::release() -> result<> { return send_order(control_, order::release); }
+auto running::signal(int number) -> result<> { return send_order(control_, order::signal, number); }
+auto running::kill() -> result<> { return init_.signal(SIGKILL); }
+
+auto running::collect() -> result<ending> {
+    news_message message{};
+    ssize_t got = 0;
+    do got = ::recv(control_.get(), &message, sizeof message, 0);
+    while (got < 0 && errno == EINTR);
+    // Init is the last to leave: once it is reaped, the namespace is empty.
+    GLOVE_CHECK(init_.wait());
+    if (got != sizeof message || !plausible(message))
+        return fail(errc::io, "launch.init", "the sandbox's init ended without a report");
+    armed_ = message.armed;
+    if (message.what == news::failed) return std::unexpected(step_error(message, *keep_->source));
+    return ending{.wait_status = message.value};
+}
+
+auto running::layers() const -> std::vector<layer> {
+    auto out = requested_layers();
+    std::size_t at = 0;
+    for (; at < std::size(clone_layers); ++at) out[at].armed = true; // or there would be no child
+    for (std::size_t i = 0; i < setup_steps().size(); ++i)
+        if (!setup_steps()[i].layer.empty()) out[at++].armed = (armed_ >> i & 1U) != 0;
+    return out;
+}
+
+auto launch(const launch_request& request) -> result<running> {
+    int ends[2];
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+        return fail_os("launch.control_channel");
+    sys::unique_fd ours{ends[0]};
+    sys::unique_fd theirs{ends[1]};
+    auto keep = prepare(request, theirs.get());
+    const auto child = clone_init(keep->child);
+    if (child.pid < 0) {
+        auto problem = fail_os("launch.namespaces", errno, "clone3");
+        problem.error().remedy = remedy_for("launch.namespaces", problem.error().os);
+        return problem;
+    }
+    sys::child_process init{sys::unique_fd{child.pidfd}};
+    theirs = {};
+    if (auto mapped = write_id_maps(child.pid, request.plan->user); !mapped) {
+        auto problem = std::move(mapped).error();
+        problem.remedy = remedy_for(problem.step, problem.os);
+        return std::unexpected(std::move(problem));
+    }
+    // A child that already failed has closed its end; `collect` tells why.
+    (void)send_order(ours, order::maps_written);
+    return running{std::move(init), std::move(ours), std::move(keep)};
+}
+
+auto raise_open_files() -> result<::rlimit> {
+    ::rlimit before{};
+    if (::getrlimit(RLIMIT_NOFILE, &before) != 0) return fail_os("launch.open_files");
+    const ::rlimit raised{before.rlim_max, before.rlim_max};
+    if (::setrlimit(RLIMIT_NOFILE, &raised) != 0) return fail_os("launch.open_files");
+    return before;
+}
+
+} // namespace glove::container

@@ -1,0 +1,342 @@
+// Builds the root file system inside the new mount namespace.
+//
+// Guarantees: one tmpfs of bounded size and inode count holds everything private; every source is the
+// inode that the parent pinned, compared by device, inode and type right before it is cloned; no
+// mount point is ever made outside that tmpfs, so the host's tree is never written; all clones are
+// private, so that later mounts of the host do not appear inside.
+//
+// Runs between clone and exec: system calls only.
+#include "container/linux/steps.hpp"
+#include "sys/syscalls.hpp"
+#include <cerrno>
+#include <cstring>
+#include <dirent.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+namespace glove::container {
+
+namespace {
+
+// The stand-ins for masked paths; unlinked before the agent starts, which leaves them empty for good.
+constexpr const char* mask_directory = "mask.d";
+constexpr const char* mask_file = "mask.f";
+
+// A descriptor of the child. The kernel frees what a failing step leaves open.
+class scoped {
+public:
+    explicit scoped(int fd) noexcept : fd_{fd} {}
+    scoped(const scoped&) = delete;
+    auto operator=(const scoped&) -> scoped& = delete;
+    ~scoped() {
+        if (fd_ >= 0) (void)sys::close_range(static_cast<unsigned>(fd_), static_cast<unsigned>(fd_), 0);
+    }
+    [[nodiscard]] auto get() const noexcept -> int { return fd_; }
+    explicit operator bool() const noexcept { return fd_ >= 0; }
+
+private:
+    int fd_;
+};
+
+[[nodiscard]] auto broken(call where) noexcept -> failure { return {.os = errno, .where = where}; }
+
+[[nodiscard]] auto type_of(const struct ::statx& found) noexcept -> ::mode_t {
+    return static_cast<::mode_t>(found.stx_mode & S_IFMT);
+}
+
+// ESTALE tells a swap apart from everything the kernel itself reports here.
+[[nodiscard]] auto require_identity(int fd, const sys::file_identity& pinned) noexcept -> failure {
+    struct ::statx now {};
+    if (::statx(fd, "", AT_EMPTY_PATH | AT_STATX_SYNC_AS_STAT, STATX_TYPE | STATX_INO, &now) != 0)
+        return broken(call::statx);
+    const sys::file_identity found{.device = ::makedev(now.stx_dev_major, now.stx_dev_minor),
+                                   .inode = now.stx_ino,
+                                   .type = type_of(now)};
+    return {.os = found == pinned ? 0 : ESTALE, .where = call::statx};
+}
+
+[[nodiscard]] auto open_without_links(int directory, const char* path) noexcept -> int {
+    ::open_how how{};
+    how.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW;
+    how.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+    if (directory != AT_FDCWD) how.resolve |= RESOLVE_BENEATH;
+    return sys::openat2(directory, path, how);
+}
+
+// Restricts the detached clone, all submounts included, and puts it on `target`.
+[[nodiscard]] auto attach(int tree, int target, std::uint64_t attributes) noexcept -> failure {
+    ::mount_attr wanted{};
+    wanted.attr_set = attributes | MOUNT_ATTR_NOSUID;
+    wanted.propagation = MS_PRIVATE;
+    if (sys::mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, wanted) != 0)
+        return broken(call::mount_setattr);
+    if (sys::move_mount(tree, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) != 0)
+        return broken(call::move_mount);
+    return {};
+}
+
+[[nodiscard]] auto clone_and_attach(int source, int target, std::uint64_t attributes) noexcept
+    -> failure {
+    const scoped tree{sys::open_tree(
+        source, "", AT_EMPTY_PATH | AT_RECURSIVE | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)};
+    if (!tree) return broken(call::open_tree);
+    return attach(tree.get(), target, attributes);
+}
+
+[[nodiscard]] auto make_file(int root, const char* path, ::mode_t permissions, const char* text,
+                             std::size_t size) noexcept -> failure {
+    const scoped file{
+        ::openat(root, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, permissions)};
+    if (!file) return broken(call::openat);
+    if (size > 0) {
+        const auto put = ::write(file.get(), text, size);
+        if (put < 0) return broken(call::write);
+        if (static_cast<std::size_t>(put) != size) return {.os = ENOSPC, .where = call::write};
+    }
+    return {};
+}
+
+[[nodiscard]] auto make_point(int root, const tree_operation& op) noexcept -> failure {
+    if (!op.make_point) return {};
+    if (!op.is_directory) return make_file(root, op.path, 0444, nullptr, 0);
+    if (::mkdirat(root, op.path, op.permissions) != 0) return broken(call::mkdirat);
+    return {};
+}
+
+auto add_directory(setup_state& state, const tree_operation& op) noexcept -> failure {
+    if (::mkdirat(state.root, op.path, op.permissions) != 0) return broken(call::mkdirat);
+    return {};
+}
+
+auto add_link(setup_state& state, const tree_operation& op) noexcept -> failure {
+    if (::symlinkat(op.text, state.root, op.path) != 0) return broken(call::symlinkat);
+    return {};
+}
+
+auto add_file(setup_state& state, const tree_operation& op) noexcept -> failure {
+    return make_file(state.root, op.path, op.permissions, op.text, op.text_size);
+}
+
+[[nodiscard]] auto add_pinned(setup_state& state, const tree_operation& op,
+                              std::uint64_t attributes) noexcept -> failure {
+    if (const auto bad = make_point(state.root, op); bad.os != 0) return bad;
+    const scoped source{open_without_links(AT_FDCWD, op.text)};
+    if (!source) return broken(call::openat2);
+    if (const auto bad = require_identity(source.get(), op.identity); bad.os != 0) return bad;
+    const scoped target{open_without_links(state.root, op.path)};
+    if (!target) return broken(call::openat2);
+    return clone_and_attach(source.get(), target.get(), attributes);
+}
+
+auto add_bind(setup_state& state, const tree_operation& op) noexcept -> failure {
+    return add_pinned(state, op, MOUNT_ATTR_NODEV | (op.writable ? 0U : MOUNT_ATTR_RDONLY));
+}
+
+// Read-only still lets a device be written to; it stops chmod and chown of the host's node.
+auto add_device(setup_state& state, const tree_operation& op) noexcept -> failure {
+    return add_pinned(state, op, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC);
+}
+
+auto add_scratch(setup_state& state, const tree_operation& op) noexcept -> failure {
+    if (::mkdirat(state.root, op.path, op.permissions) != 0) return broken(call::mkdirat);
+    const scoped place{open_without_links(state.root, op.path)};
+    if (!place) return broken(call::openat2);
+    return clone_and_attach(place.get(), place.get(), MOUNT_ATTR_NODEV);
+}
+
+[[nodiscard]] auto put_mask(setup_state& state, int target, bool over_directory) noexcept -> failure {
+    const scoped stand_in{
+        open_without_links(state.root, over_directory ? mask_directory : mask_file)};
+    if (!stand_in) return broken(call::openat2);
+    return clone_and_attach(stand_in.get(), target,
+                            MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+}
+
+// Whatever stands at the path now is covered; a link there is refused.
+auto add_mask(setup_state& state, const tree_operation& op) noexcept -> failure {
+    const scoped target{open_without_links(state.root, op.path)};
+    if (!target) {
+        if (errno == ENOENT && op.may_vanish) return {};
+        return broken(call::openat2);
+    }
+    struct ::statx now {};
+    if (::statx(target.get(), "", AT_EMPTY_PATH, STATX_TYPE, &now) != 0) return broken(call::statx);
+    if (type_of(now) == S_IFLNK) return {.os = ESTALE, .where = call::statx};
+    return put_mask(state, target.get(), type_of(now) == S_IFDIR);
+}
+
+using add_fn = failure (*)(setup_state&, const tree_operation&) noexcept;
+constexpr add_fn add_by_kind[] = {add_directory, add_link,    add_file, add_bind,
+                                  add_device,    add_scratch, add_mask};
+static_assert(std::size(add_by_kind) == static_cast<std::size_t>(entry_kind::mask) + 1);
+
+[[nodiscard]] auto set_option(int fs, const char* key, const char* value) noexcept -> bool {
+    return sys::fsconfig(fs, FSCONFIG_SET_STRING, key, value, 0) == 0;
+}
+
+struct option {
+    const char* key;
+    const char* value;
+};
+
+// A new file system as a detached mount; -1 with `bad` set when the kernel refuses.
+[[nodiscard]] auto new_filesystem(const char* type, const option* options, std::size_t count,
+                                  unsigned attributes, failure& bad) noexcept -> int {
+    const scoped fs{sys::fsopen(type, FSOPEN_CLOEXEC)};
+    if (!fs) return bad = broken(call::fsopen), -1;
+    for (std::size_t i = 0; i < count; ++i)
+        if (!set_option(fs.get(), options[i].key, options[i].value))
+            return bad = broken(call::fsconfig), -1;
+    if (sys::fsconfig(fs.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) != 0)
+        return bad = broken(call::fsconfig), -1;
+    const int mount = sys::fsmount(fs.get(), FSMOUNT_CLOEXEC, attributes | MOUNT_ATTR_NOSUID);
+    if (mount < 0) bad = broken(call::fsmount);
+    return mount;
+}
+
+enum class guard : std::uint8_t { read_only, masked };
+struct proc_guard {
+    const char* name;
+    guard how;
+};
+// What of /proc reaches beyond the namespace: settings of the kernel, and views of its memory, keys,
+// timers and hardware. A name that this kernel does not have is skipped.
+constexpr proc_guard proc_guards[] = {
+    {"acpi", guard::masked},          {"asound", guard::masked},
+    {"bus", guard::read_only},        {"fs", guard::read_only},
+    {"irq", guard::read_only},        {"kcore", guard::masked},
+    {"key-users", guard::masked},     {"keys", guard::masked},
+    {"kmsg", guard::masked},          {"latency_stats", guard::masked},
+    {"sched_debug", guard::masked},   {"scsi", guard::masked},
+    {"sys", guard::read_only},        {"sysrq-trigger", guard::read_only},
+    {"sysvipc", guard::read_only},    {"timer_list", guard::masked},
+    {"timer_stats", guard::masked},
+};
+
+[[nodiscard]] auto guard_entry(setup_state& state, const char* name, guard how) noexcept -> failure {
+    const scoped entry{open_without_links(state.proc, name)};
+    if (!entry) return errno == ENOENT ? failure{} : broken(call::openat2);
+    if (how == guard::read_only)
+        return clone_and_attach(entry.get(), entry.get(), MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV);
+    struct ::statx found {};
+    if (::statx(entry.get(), "", AT_EMPTY_PATH, STATX_TYPE, &found) != 0) return broken(call::statx);
+    return put_mask(state, entry.get(), type_of(found) == S_IFDIR);
+}
+
+[[nodiscard]] auto listed(const char* name) noexcept -> bool {
+    for (const auto& row : proc_guards)
+        if (std::strcmp(row.name, name) == 0) return true;
+    return false;
+}
+
+struct directory_record { // linux_dirent64, which glibc keeps to itself
+    std::uint64_t inode;
+    std::int64_t offset;
+    std::uint16_t size;
+    std::uint8_t type;
+    char name[1];
+};
+
+// Root of the host owns every file of /proc that is not a process's and could chmod it for the whole
+// machine, so for root whatever the table does not name is read-only as well.
+[[nodiscard]] auto guard_unlisted(setup_state& state) noexcept -> failure {
+    const scoped listing{::openat(state.proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+    if (!listing) return broken(call::openat);
+    alignas(directory_record) char buffer[8192];
+    for (;;) {
+        const auto got = ::syscall(SYS_getdents64, listing.get(), buffer, sizeof buffer);
+        if (got < 0) return broken(call::getdents64);
+        if (got == 0) return {};
+        for (long at = 0; at < got;) {
+            const auto* const record = reinterpret_cast<const directory_record*>(buffer + at);
+            at += record->size;
+            const char first = record->name[0];
+            if (record->type == DT_LNK || first == '.' || (first >= '0' && first <= '9') ||
+                listed(record->name))
+                continue;
+            if (const auto bad = guard_entry(state, record->name, guard::read_only); bad.os != 0)
+                return bad;
+        }
+    }
+}
+
+} // namespace
+
+failure mount_root(setup_state& state) noexcept {
+    const option options[] = {{"size", state.plan->scratch_bytes},
+                              {"nr_inodes", state.plan->scratch_inodes},
+                              {"mode", "0755"}};
+    failure bad;
+    state.root = new_filesystem("tmpfs", options, std::size(options), MOUNT_ATTR_NODEV, bad);
+    if (state.root < 0) return bad;
+    // On top of the old root: it always exists, and absolute paths still lead to the old tree.
+    if (sys::move_mount(state.root, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH) != 0)
+        return broken(call::move_mount);
+    if (::mkdirat(state.root, mask_directory, 0) != 0) return broken(call::mkdirat);
+    return make_file(state.root, mask_file, 0, nullptr, 0);
+}
+
+failure mount_tree(setup_state& state) noexcept {
+    for (std::uint32_t i = 0; i < state.plan->tree_size; ++i) {
+        const auto& op = state.plan->tree[i];
+        auto bad = add_by_kind[static_cast<std::size_t>(op.kind)](state, op);
+        if (bad.os == 0) continue;
+        bad.index = i;
+        return bad;
+    }
+    return {};
+}
+
+failure mount_proc(setup_state& state) noexcept {
+    failure bad;
+    state.proc = new_filesystem("proc", nullptr, 0, MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, bad);
+    if (state.proc < 0) return bad;
+    if (sys::move_mount(state.proc, "", state.root, "proc", MOVE_MOUNT_F_EMPTY_PATH) != 0)
+        return broken(call::move_mount);
+    return {};
+}
+
+failure forbid_user_namespaces(setup_state& state) noexcept {
+    const scoped setting{
+        ::openat(state.proc, "sys/user/max_user_namespaces", O_WRONLY | O_CLOEXEC | O_NOFOLLOW)};
+    if (!setting) return broken(call::openat);
+    if (::write(setting.get(), "0", 1) != 1) return broken(call::write);
+    return {};
+}
+
+failure guard_proc(setup_state& state) noexcept {
+    for (const auto& row : proc_guards)
+        if (const auto bad = guard_entry(state, row.name, row.how); bad.os != 0) return bad;
+    if (!state.plan->host_root) return {};
+    return guard_unlisted(state);
+}
+
+failure mount_terminals(setup_state& state) noexcept {
+    const option options[] = {{"mode", "0620"}, {"ptmxmode", "0666"}};
+    failure bad;
+    const scoped terminals{
+        new_filesystem("devpts", options, std::size(options), MOUNT_ATTR_NOEXEC, bad)};
+    if (!terminals) return bad;
+    if (sys::move_mount(terminals.get(), "", state.root, "dev/pts", MOVE_MOUNT_F_EMPTY_PATH) != 0)
+        return broken(call::move_mount);
+    return {};
+}
+
+failure enter_root(setup_state& state) noexcept {
+    if (::unlinkat(state.root, mask_directory, AT_REMOVEDIR) != 0) return broken(call::unlinkat);
+    if (::unlinkat(state.root, mask_file, 0) != 0) return broken(call::unlinkat);
+    ::mount_attr sealed{};
+    sealed.attr_set = MOUNT_ATTR_RDONLY;
+    sealed.propagation = MS_PRIVATE;
+    if (sys::mount_setattr(state.root, "", AT_EMPTY_PATH, sealed) != 0)
+        return broken(call::mount_setattr);
+    if (::fchdir(state.root) != 0) return broken(call::fchdir);
+    // Both names are the new root: the old one ends up on top of it and is detached from there.
+    if (sys::pivot_root(".", ".") != 0) return broken(call::pivot_root);
+    if (::umount2(".", MNT_DETACH) != 0) return broken(call::umount2);
+    if (::chdir(state.plan->work_directory) != 0) return broken(call::chdir);
+    return {};
+}
+
+} // namespace glove::container

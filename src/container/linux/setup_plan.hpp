@@ -1,0 +1,47 @@
+// What the child needs between clone and exec, as plain values and pointers into memory that the
+// parent has finished writing. The child reads it; it never allocates, locks or destroys anything.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <glove/container/plan.hpp>
+#include <linux/filter.h>
+#include <span>
+#include <sys/resource.h>
+
+namespace glove::container {
+
+// One entry of the tree, ready for the child. `path` has no leading slash: it is relative to the new
+// root's descriptor.
+struct tree_operation {
+    entry_kind kind;
+    const char* path;
+    const char* text;
+    std::size_t text_size;
+    ::mode_t permissions;
+    bool is_directory;
+    bool writable;
+    bool make_point; // the mount point does not exist yet and lies in Glove's own file system
+    bool may_vanish; // a guarded socket that is gone needs no mask
+    sys::file_identity identity;
+};
+
+struct setup_plan {
+    std::array<int, 3> streams; // become 0, 1 and 2
+    int control;                // the child's end; becomes descriptor 3
+    const tree_operation* tree;
+    std::uint32_t tree_size;
+    const char* scratch_bytes;
+    const char* scratch_inodes;
+    const char* work_directory;
+    const char* const* programs; // tried in order
+    const char* const* argv;
+    const char* const* environment;
+    std::span<const ::sock_filter> filter;
+    ::rlimit open_files; // the caller's, which the supervisor may have raised for its pins
+    bool loopback;
+    bool host_root; // uid 0 of the host: owns the files of /proc that are not a process's
+    char* arguments;             // the argument and environment area, to be wiped
+    std::size_t arguments_size;
+};
+
+} // namespace glove::container

@@ -1,0 +1,43 @@
+// The perimeter, in order. Reading the table is reading the sandbox: --explain and --report print it.
+#pragma once
+#include "container/linux/protocol.hpp"
+#include "container/linux/setup_plan.hpp"
+#include <span>
+#include <string_view>
+
+namespace glove::container {
+
+// What the steps share. Lives on init's stack; the agent step shares init's memory until exec.
+struct setup_state {
+    const setup_plan* plan = nullptr;
+    int root = -1;         // the new root file system
+    int proc = -1;         // the new /proc
+    ::mode_t umask = 0;    // the caller's, given back to the agent
+    int children = -1;     // becomes readable when a process of the namespace has ended
+    ::pid_t agent = -1;
+};
+
+struct setup_step {
+    std::string_view name;  // of errors
+    failure (*run)(setup_state&) noexcept;
+    std::string_view layer; // what holds once it has run; empty for plumbing
+};
+
+[[nodiscard]] auto setup_steps() noexcept -> std::span<const setup_step>;
+
+// mounts.cpp
+failure mount_root(setup_state&) noexcept;
+failure mount_tree(setup_state&) noexcept;
+failure mount_proc(setup_state&) noexcept;
+failure forbid_user_namespaces(setup_state&) noexcept;
+failure guard_proc(setup_state&) noexcept;
+failure mount_terminals(setup_state&) noexcept;
+failure enter_root(setup_state&) noexcept;
+
+// agent.cpp
+failure start_agent(setup_state&) noexcept;
+
+// init.cpp: everything that runs as process 1 of the namespace. Never returns.
+[[noreturn]] void run_init(const setup_plan& plan) noexcept;
+
+} // namespace glove::container
