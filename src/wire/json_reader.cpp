@@ -1,0 +1,228 @@
+// The only user of the JSON library. Boost.JSON's streaming parser knows the grammar, UTF-8 and
+// surrogates; the handler here builds the value, and enforces the limits and unique names.
+//
+// Number conversion is not left to the library: the text is kept, so no number can change.
+#include <algorithm>
+#include <boost/json/basic_parser_impl.hpp>
+#include <glove/wire/json.hpp>
+#include <utility>
+
+namespace glove::wire::json {
+
+namespace {
+
+namespace bj = boost::json;
+
+struct level {
+    kind type = kind::array;
+    std::string name; // of the member under construction
+    array elements;
+    object members;
+};
+
+struct refusal {
+    errc code = errc::invalid_input;
+    std::string_view step;
+    std::string what;
+};
+
+// Sorting keeps hostile objects at n log n, where a hash table could be made to collide.
+[[nodiscard]] auto repeated_name(const object& members) -> const std::string* {
+    std::vector<const std::string*> names;
+    names.reserve(members.size());
+    for (const auto& m : members) names.push_back(&m.name);
+    const auto same = [](const auto* a, const auto* b) { return *a == *b; };
+    std::sort(names.begin(), names.end(), [](const auto* a, const auto* b) { return *a < *b; });
+    const auto found = std::adjacent_find(names.begin(), names.end(), same);
+    return found == names.end() ? nullptr : *found;
+}
+
+class builder {
+public:
+    // The library's own limits are constants of the type; the ones that count are in `bounds_`.
+    static constexpr std::size_t max_array_size = static_cast<std::size_t>(-1);
+    static constexpr std::size_t max_object_size = static_cast<std::size_t>(-1);
+    static constexpr std::size_t max_string_size = static_cast<std::size_t>(-1);
+    static constexpr std::size_t max_key_size = static_cast<std::size_t>(-1);
+
+    explicit builder(const limits& bounds) : bounds_{bounds} {}
+
+    auto on_document_begin(bj::error_code&) -> bool { return true; }
+    auto on_document_end(bj::error_code&) -> bool { return true; }
+    auto on_array_begin(bj::error_code& ec) -> bool { return open(kind::array, ec); }
+    auto on_object_begin(bj::error_code& ec) -> bool { return open(kind::object, ec); }
+
+    auto on_array_end(std::size_t, bj::error_code& ec) -> bool {
+        auto done = std::move(levels_.back().elements);
+        levels_.pop_back();
+        return attach(std::move(done), ec);
+    }
+    auto on_object_end(std::size_t, bj::error_code& ec) -> bool {
+        auto done = std::move(levels_.back().members);
+        levels_.pop_back();
+        if (const auto* name = repeated_name(done))
+            return refuse(ec, errc::invalid_input, "json.repeated",
+                          "the member \"" + readable_name(*name) + "\" appears twice");
+        return attach(std::move(done), ec);
+    }
+
+    auto on_key_part(bj::string_view part, std::size_t, bj::error_code& ec) -> bool {
+        return gather(part, ec);
+    }
+    auto on_key(bj::string_view part, std::size_t, bj::error_code& ec) -> bool {
+        if (!gather(part, ec)) return false;
+        auto& top = levels_.back();
+        if (top.members.size() == bounds_.members)
+            return refuse(ec, errc::limit_exceeded, "json.members", "the object has too many");
+        top.name = std::exchange(text_, {});
+        return true;
+    }
+    auto on_string_part(bj::string_view part, std::size_t, bj::error_code& ec) -> bool {
+        return gather(part, ec);
+    }
+    auto on_string(bj::string_view part, std::size_t, bj::error_code& ec) -> bool {
+        return gather(part, ec) && admit(ec) && attach(std::exchange(text_, {}), ec);
+    }
+
+    auto on_number_part(bj::string_view part, bj::error_code& ec) -> bool {
+        if (part.size() > bounds_.number_bytes || text_.size() > bounds_.number_bytes - part.size())
+            return refuse(ec, errc::limit_exceeded, "json.number", "the number is too long");
+        text_.append(part.data(), part.size());
+        return true;
+    }
+    auto on_int64(std::int64_t, bj::string_view part, bj::error_code& ec) -> bool {
+        return finish_number(part, ec);
+    }
+    auto on_uint64(std::uint64_t, bj::string_view part, bj::error_code& ec) -> bool {
+        return finish_number(part, ec);
+    }
+    auto on_double(double, bj::string_view part, bj::error_code& ec) -> bool {
+        return finish_number(part, ec);
+    }
+    auto on_bool(bool truth, bj::error_code& ec) -> bool { return admit(ec) && attach(truth, ec); }
+    auto on_null(bj::error_code& ec) -> bool { return admit(ec) && attach(value{}, ec); }
+
+    // The reader never asks for comments.
+    auto on_comment_part(bj::string_view, bj::error_code&) -> bool { return false; }
+    auto on_comment(bj::string_view, bj::error_code&) -> bool { return false; }
+
+    [[nodiscard]] auto take_root() -> value { return std::move(root_); }
+    [[nodiscard]] auto why() const noexcept -> const std::optional<refusal>& { return why_; }
+    [[nodiscard]] auto path() const -> std::string {
+        std::string out = "$";
+        for (const auto& at : levels_) {
+            if (at.type == kind::array)
+                out.append("[").append(std::to_string(at.elements.size())).append("]");
+            else if (!at.name.empty())
+                out.append(".").append(readable_name(at.name));
+        }
+        return out;
+    }
+
+private:
+    auto refuse(bj::error_code& ec, errc code, step_name step, std::string what) -> bool {
+        why_ = refusal{code, step.text, std::move(what)};
+        ec = bj::error::exception; // any code stops the parser; `why_` is the answer
+        return false;
+    }
+
+    // Every value passes here before it is stored.
+    auto admit(bj::error_code& ec) -> bool {
+        if (values_ == bounds_.values)
+            return refuse(ec, errc::limit_exceeded, "json.values", "the text holds too many");
+        ++values_;
+        if (!levels_.empty() && levels_.back().elements.size() == bounds_.elements &&
+            levels_.back().type == kind::array)
+            return refuse(ec, errc::limit_exceeded, "json.elements", "the array has too many");
+        return true;
+    }
+
+    auto open(kind type, bj::error_code& ec) -> bool {
+        if (levels_.size() >= std::min(bounds_.depth, max_depth))
+            return refuse(ec, errc::limit_exceeded, "json.depth", "nested too deeply");
+        if (!admit(ec)) return false;
+        levels_.emplace_back().type = type;
+        return true;
+    }
+
+    auto attach(value done, bj::error_code&) -> bool {
+        if (levels_.empty()) {
+            root_ = std::move(done);
+            return true;
+        }
+        auto& top = levels_.back();
+        if (top.type == kind::array)
+            top.elements.push_back(std::move(done));
+        else
+            top.members.push_back(member{std::move(top.name), std::move(done)});
+        return true;
+    }
+
+    auto gather(bj::string_view part, bj::error_code& ec) -> bool {
+        if (part.size() > bounds_.string_bytes || text_.size() > bounds_.string_bytes - part.size())
+            return refuse(ec, errc::limit_exceeded, "json.string", "the string is too long");
+        if (bounds_.zero == nul::refused && std::find(part.begin(), part.end(), '\0') != part.end())
+            return refuse(ec, errc::invalid_input, "json.text", "a string holds NUL");
+        text_.append(part.data(), part.size());
+        return true;
+    }
+
+    auto finish_number(bj::string_view part, bj::error_code& ec) -> bool {
+        if (!on_number_part(part, ec) || !admit(ec)) return false;
+        auto made = make_number(std::exchange(text_, {}));
+        if (!made) return refuse(ec, errc::invalid_input, "json.number", "not a number");
+        if (bounds_.form == numbers::integers && made->type() != kind::integer)
+            return refuse(ec, errc::invalid_input, "json.number", "not a 64-bit integer");
+        return attach(std::move(*made), ec);
+    }
+
+    limits bounds_;
+    std::vector<level> levels_;
+    std::string text_; // the string, name or number under construction
+    std::size_t values_ = 0;
+    value root_;
+    std::optional<refusal> why_;
+};
+
+[[nodiscard]] auto refusal_of(const bj::error_code& ec) -> refusal {
+    const auto is = [&](bj::error e) { return ec == bj::make_error_code(e); };
+    if (is(bj::error::exponent_overflow))
+        return {errc::invalid_input, "json.number", "the exponent is out of range"};
+    if (is(bj::error::illegal_leading_surrogate) || is(bj::error::illegal_trailing_surrogate) ||
+        is(bj::error::expected_utf16_escape))
+        return {errc::invalid_input, "json.text", "a surrogate without its other half"};
+    if (is(bj::error::incomplete))
+        return {errc::invalid_input, "json.syntax", "the text ends early"};
+    return {errc::invalid_input, "json.syntax", ec.message()};
+}
+
+[[nodiscard]] auto fail_at(const refusal& why, std::size_t offset, const std::string& path) {
+    return std::unexpected(error{why.code,
+                                 why.step,
+                                 0,
+                                 "byte " + std::to_string(offset) + " at " + path + ": " + why.what,
+                                 {}});
+}
+
+} // namespace
+
+auto read(std::string_view text, const limits& bounds) -> result<value> {
+    if (text.size() > bounds.bytes)
+        return fail(errc::limit_exceeded, "json.size",
+                    std::to_string(text.size()) + " bytes; " + std::to_string(bounds.bytes) +
+                        " are allowed");
+    if (text.empty()) return fail(errc::invalid_input, "json.syntax", "byte 0 at $: no text");
+    bj::parse_options options;
+    options.max_depth = max_depth + 1; // the builder's limit is reached first
+    bj::basic_parser<builder> parser{options, bounds};
+    bj::error_code ec;
+    const auto consumed = parser.write_some(false, text.data(), text.size(), ec);
+    auto& built = parser.handler();
+    if (ec) return fail_at(built.why() ? *built.why() : refusal_of(ec), consumed, built.path());
+    if (consumed != text.size() || !parser.done())
+        return fail_at({errc::invalid_input, "json.syntax", "something follows the value"},
+                       consumed, "$");
+    return built.take_root();
+}
+
+} // namespace glove::wire::json
