@@ -107,16 +107,32 @@ auto sync(fd_ref file) -> result<> {
     return {};
 }
 
-auto make_private_directory(const std::string& path) -> result<unique_fd> {
-    // The common case first: it exists already.
-    for (std::size_t end = path.size(); ::mkdir(path.substr(0, end).c_str(), 0700) != 0;) {
-        if (errno == EEXIST) break;
-        if (errno != ENOENT || end == 0) return fail_os("file.make_directory", errno, path);
-        // Create the parents from the root down, then try again.
-        for (auto at = path.find('/', 1); at != std::string::npos; at = path.find('/', at + 1))
-            if (::mkdir(path.substr(0, at).c_str(), 0700) != 0 && errno != EEXIST)
-                return fail_os("file.make_directory", errno, path.substr(0, at));
+namespace {
+
+[[nodiscard]] auto make_missing(const std::string& path) -> result<> {
+    if (::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return {}; // the common case first
+    if (errno != ENOENT) return fail_os("file.make_directory", errno, path);
+    for (auto at = path.find('/', 1); at != std::string::npos; at = path.find('/', at + 1)) {
+        const auto part = path.substr(0, at);
+        if (::mkdir(part.c_str(), 0700) != 0 && errno != EEXIST)
+            return fail_os("file.make_directory", errno, part);
     }
+    if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
+        return fail_os("file.make_directory", errno, path);
+    return {};
+}
+
+} // namespace
+
+auto make_directory(const std::string& path) -> result<unique_fd> {
+    GLOVE_CHECK(make_missing(path));
+    auto directory = open_plain(AT_FDCWD, path.c_str(), O_RDONLY | O_DIRECTORY);
+    if (!directory) return fail_os("file.open_directory", errno, path);
+    return directory;
+}
+
+auto make_private_directory(const std::string& path) -> result<unique_fd> {
+    GLOVE_CHECK(make_missing(path));
     auto directory = open_plain(AT_FDCWD, path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     if (!directory) return fail_os("file.open_directory", errno, path);
     GLOVE_TRY(const auto facts, inspect(directory));

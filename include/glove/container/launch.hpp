@@ -68,6 +68,7 @@ private:
     sys::unique_fd control_;
     std::unique_ptr<prepared_launch> keep_;
     std::uint64_t armed_ = 0;
+    bool killed_ = false;
 };
 
 [[nodiscard]] auto launch(const launch_request& request) -> result<running>;

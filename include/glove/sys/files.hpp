@@ -46,8 +46,9 @@ enum class follow : bool { no, yes };
 [[nodiscard]] auto write_all(fd_ref file, std::string_view bytes) -> result<>;
 [[nodiscard]] auto sync(fd_ref file) -> result<>;
 
-// Creates every missing directory of the absolute `path` with mode 0700. The last one must then be
-// a directory owned by the caller that nobody else can write, and not a link.
+// Creates every missing directory of the absolute `path` with mode 0700 and opens the last one.
+[[nodiscard]] auto make_directory(const std::string& path) -> result<unique_fd>;
+// The same, and the last one must be owned by the caller, not a link, and closed to other writers.
 [[nodiscard]] auto make_private_directory(const std::string& path) -> result<unique_fd>;
 // Opens `name` in `directory` for appending, creating it 0600. An existing file must be regular,
 // owned by the caller, mode 0600 and have one link.

@@ -26,8 +26,6 @@ namespace glove::container {
 
 namespace {
 
-constexpr int control_fd = 3;
-
 [[nodiscard]] auto outcome(bool good, call where) noexcept -> failure {
     return good ? failure{} : failure{.os = errno, .where = where};
 }
@@ -35,14 +33,14 @@ constexpr int control_fd = 3;
 // False at end of file: the supervisor is gone.
 [[nodiscard]] auto receive(order_message& message) noexcept -> bool {
     ssize_t got = 0;
-    do got = ::recv(control_fd, &message, sizeof message, 0);
+    do got = ::recv(control_descriptor, &message, sizeof message, 0);
     while (got < 0 && errno == EINTR);
     return got == sizeof message;
 }
 
 void send(const news_message& message) noexcept {
     // Nobody left to tell is the same as told: both end the namespace.
-    (void)!::send(control_fd, &message, sizeof message, MSG_NOSIGNAL);
+    (void)!::send(control_descriptor, &message, sizeof message, MSG_NOSIGNAL);
 }
 
 auto await(order wanted) noexcept -> failure {
@@ -56,9 +54,9 @@ auto seal_descriptors(setup_state& state) noexcept -> failure {
         const int source = state.plan->streams[static_cast<std::size_t>(stream)];
         if (source != stream && ::dup2(source, stream) < 0) return outcome(false, call::dup2);
     }
-    if (state.plan->control != control_fd && ::dup3(state.plan->control, control_fd, O_CLOEXEC) < 0)
+    if (state.plan->control != control_descriptor && ::dup3(state.plan->control, control_descriptor, O_CLOEXEC) < 0)
         return outcome(false, call::dup3);
-    return outcome(sys::close_range(control_fd + 1, ~0U, 0) == 0, call::close_range);
+    return outcome(sys::close_range(control_descriptor + 1, ~0U, 0) == 0, call::close_range);
 }
 
 auto await_maps(setup_state&) noexcept -> failure { return await(order::maps_written); }
@@ -180,7 +178,7 @@ static_assert(std::size(steps) <= 64, "news_message::armed has one bit a step");
 
 // Returns the agent's wait status. Ends the namespace when the supervisor is gone.
 [[nodiscard]] auto watch(const setup_state& state) noexcept -> int {
-    std::array<::pollfd, 2> sources{::pollfd{control_fd, POLLIN, 0},
+    std::array<::pollfd, 2> sources{::pollfd{control_descriptor, POLLIN, 0},
                                     ::pollfd{state.children, POLLIN, 0}};
     for (int status = 0;;) {
         if (reap(state, status)) return status;

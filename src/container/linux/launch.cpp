@@ -208,7 +208,10 @@ running::~running() = default;
 
 auto running::release() -> result<> { return send_order(control_, order::release); }
 auto running::signal(int number) -> result<> { return send_order(control_, order::signal, number); }
-auto running::kill() -> result<> { return init_.signal(SIGKILL); }
+auto running::kill() -> result<> {
+    killed_ = true;
+    return init_.signal(SIGKILL);
+}
 
 auto running::collect() -> result<ending> {
     news_message message{};
@@ -217,6 +220,7 @@ auto running::collect() -> result<ending> {
     while (got < 0 && errno == EINTR);
     // Init is the last to leave: once it is reaped, the namespace is empty.
     GLOVE_CHECK(init_.wait());
+    if (got != sizeof message && killed_) return ending{.wait_status = SIGKILL};
     if (got != sizeof message || !plausible(message))
         return fail(errc::io, "launch.init", "the sandbox's init ended without a report");
     armed_ = message.armed;

@@ -7,6 +7,9 @@
 
 namespace glove::container {
 
+// The control channel's place in init.
+inline constexpr int control_descriptor = 3;
+
 // What the steps share. Lives on init's stack; the agent step shares init's memory until exec.
 struct setup_state {
     const setup_plan* plan = nullptr;

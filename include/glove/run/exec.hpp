@@ -1,0 +1,34 @@
+// `glove exec`: contain one agent process, from the operator's wish to the exit status.
+#pragma once
+#include <glove/base/error.hpp>
+#include <glove/container/launch.hpp>
+#include <glove/container/profile.hpp>
+#include <optional>
+#include <string>
+
+namespace glove::run {
+
+// Exit statuses of Glove itself; every other one is the agent's own, or 128 + n for signal n.
+enum class exit_status : int { usage = 2, refused = 125, not_executable = 126, not_found = 127 };
+
+struct exec_request {
+    container::profile profile;
+    std::optional<std::string> audit_log; // default: one file a run under the state directory
+    bool audit_sync = false;              // audit lines survive a power cut
+    std::optional<std::string> report;    // JSON file written when the run is over
+    bool explain = false;                 // print what would be exposed and run nothing
+    bool json = false;                    // of `explain`
+    container::argument_area arguments;   // of this process, wiped in the sandbox's init
+};
+
+// Runs to the end and returns the exit status. Errors are Glove's own failures only.
+[[nodiscard]] auto exec(exec_request request) -> result<int>;
+
+// The status that tells what kind of failure an error of `exec` was.
+[[nodiscard]] auto status_of(const error& problem) -> exit_status;
+
+// Descriptors 0, 1 and 2 exist from here on (/dev/null where the caller closed them), so that no other
+// file can take their place. The first thing that a program does.
+[[nodiscard]] auto claim_standard_streams() -> result<>;
+
+} // namespace glove::run

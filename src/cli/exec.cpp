@@ -1,0 +1,156 @@
+// `glove exec`: options to a request.
+#include "cli/report_error.hpp"
+#include "cli/verbs.hpp"
+#include <CLI/CLI.hpp>
+#include <glove/run/exec.hpp>
+
+namespace glove::cli {
+
+namespace {
+
+constexpr const char* examples = R"(Examples:
+  glove exec --workspace . -- bash
+  glove exec --workspace . --read ~/.gitconfig --env ANTHROPIC_API_KEY -- ./agent
+  glove exec --workspace . --hide .env --net local -- npm test
+  glove exec --workspace . --explain -- bash
+
+Exit status: the command's own, 128+n when signal n ended it; 2 usage,
+125 the sandbox was refused, 126 not executable, 127 not found.)";
+
+struct exec_words {
+    run::exec_request request;
+    std::vector<std::string> read, write, environment;
+    std::string network = "offline";
+    std::uint64_t wall_time_ms = 0;
+};
+
+const std::map<std::string, std::uint64_t>& time_units() {
+    static const std::map<std::string, std::uint64_t> units{
+        {"ms", 1}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}};
+    return units;
+}
+
+// Plain numbers are seconds.
+[[nodiscard]] auto duration() -> CLI::Validator {
+    return CLI::Validator(
+        [](std::string& text) -> std::string {
+            const auto digits = text.find_first_not_of("0123456789");
+            const auto unit = digits == std::string::npos ? std::string{"s"} : text.substr(digits);
+            const auto row = time_units().find(unit);
+            const auto number = text.substr(0, digits);
+            if (row == time_units().end() || number.empty() || number.size() > 9)
+                return "'" + text + "' is not a time such as 90s, 10m or 2h";
+            const auto value = std::stoull(number) * row->second;
+            if (value == 0) return "'" + text + "' is no time at all";
+            text = std::to_string(value);
+            return {};
+        },
+        "TIME");
+}
+
+void declare(CLI::App& app, exec_words& words) {
+    auto& profile = words.request.profile;
+    app.description("Run a command that can reach only what you name.\n"
+                    "usage: glove exec [OPTIONS] -- COMMAND [ARGUMENT...]");
+    app.footer(examples);
+    app.add_option("--workspace", profile.workspace, "Directory to work in; may be changed")
+        ->type_name("DIR");
+    app.add_option("--read", words.read, "Path that may be read (repeatable)")->type_name("PATH");
+    app.add_option("--write", words.write, "Path that may be changed (repeatable)")->type_name("PATH");
+    app.add_option("--hide", profile.hidden, "Path inside a grant that stays unreadable (repeatable)")
+        ->type_name("PATH");
+    app.add_option("--env", words.environment, "Pass a variable on, or set it (repeatable)")
+        ->type_name("NAME[=VALUE]");
+    app.add_option("--net", words.network, "offline (default), local (private loopback) or sealed")
+        ->type_name("TIER")
+        ->check(CLI::IsMember({"offline", "local", "sealed"}));
+    app.add_option("--wall-time", words.wall_time_ms, "End the command after TIME: 90s, 10m, 2h")
+        ->type_name("TIME")
+        ->transform(duration());
+    app.add_option("--output-bytes", profile.limits.output_bytes, "End it after SIZE of output: 1MB")
+        ->type_name("SIZE")
+        ->transform(CLI::AsSizeValue(false));
+    app.add_option("--scratch-bytes", profile.limits.scratch_bytes,
+                   "Room for its private files (default: under a quarter of memory)")
+        ->type_name("SIZE")
+        ->transform(CLI::AsSizeValue(false));
+    app.add_option("--audit-log", words.request.audit_log, "Append the audit record to FILE")
+        ->type_name("FILE");
+    app.add_flag("--audit-sync", words.request.audit_sync, "Make each audit line survive a power cut");
+    app.add_option("--report", words.request.report, "Write what was enforced, as JSON, to FILE")
+        ->type_name("FILE");
+    app.add_flag("--explain", words.request.explain, "Print what would be exposed; run nothing");
+    app.add_flag("--json", words.request.json, "With --explain: print JSON");
+}
+
+[[nodiscard]] auto usage_error(std::string what, std::string remedy = {}) {
+    return fail(errc::invalid_input, "usage", std::move(what), std::move(remedy));
+}
+
+[[nodiscard]] auto variable(const std::string& word)
+    -> result<std::pair<std::string, std::string>> {
+    const auto equals = word.find('=');
+    if (equals != std::string::npos) return std::pair{word.substr(0, equals), word.substr(equals + 1)};
+    const char* const value = std::getenv(word.c_str());
+    if (value == nullptr)
+        return usage_error("--env " + word + ": not set in your environment",
+                           "set it first, or give a value: --env " + word + "=VALUE");
+    return std::pair{word, std::string{value}};
+}
+
+[[nodiscard]] auto complete(exec_words& words, const invocation& call) -> result<> {
+    auto& profile = words.request.profile;
+    if (!call.has_command || call.command.empty())
+        return usage_error("no command was given",
+                           "put it after --, as in: glove exec --workspace . -- bash");
+    if (words.request.json && !words.request.explain)
+        return usage_error("--json goes with --explain", "for a run, use --report FILE");
+    profile.argv = call.command;
+    for (auto& path : words.read)
+        profile.grants.push_back({"--read", std::move(path), container::access::read});
+    for (auto& path : words.write)
+        profile.grants.push_back({"--write", std::move(path), container::access::write});
+    for (const auto& word : words.environment) {
+        GLOVE_TRY(auto pair, variable(word));
+        profile.environment.push_back(std::move(pair));
+    }
+    profile.network = *container::parse_network_tier(words.network);
+    if (words.wall_time_ms != 0)
+        profile.limits.wall_time = std::chrono::milliseconds{words.wall_time_ms};
+    words.request.arguments = call.arguments;
+    return {};
+}
+
+} // namespace
+
+void declare_exec(CLI::App& app) {
+    static exec_words unused; // options keep references to where they store
+    declare(app, unused);
+}
+
+auto exec_verb(const invocation& call) -> int {
+    CLI::App app;
+    app.name("glove exec");
+    exec_words words;
+    declare(app, words);
+    try {
+        app.parse(std::vector<std::string>{call.options.rbegin(), call.options.rend()});
+    } catch (const CLI::CallForHelp&) {
+        (void)std::fputs(app.help().c_str(), stdout);
+        return 0;
+    } catch (const CLI::ParseError& problem) {
+        report_error({.code = errc::invalid_input, .step = "usage", .os = 0,
+                      .detail = problem.what(), .remedy = "glove exec --help"});
+        return static_cast<int>(run::exit_status::usage);
+    }
+    if (const auto good = complete(words, call); !good) {
+        report_error(good.error());
+        return static_cast<int>(run::exit_status::usage);
+    }
+    const auto status = run::exec(std::move(words.request));
+    if (status) return *status;
+    report_error(status.error());
+    return static_cast<int>(run::status_of(status.error()));
+}
+
+} // namespace glove::cli

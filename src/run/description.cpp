@@ -1,0 +1,222 @@
+#include "run/description.hpp"
+#include <algorithm>
+#include <fmt/format.h>
+#include <iterator>
+#include <sys/wait.h>
+
+namespace glove::run {
+
+namespace {
+
+using container::access;
+using container::entry_kind;
+using container::origin;
+using container::tree_entry;
+using json = wire::json::writer;
+
+[[nodiscard]] auto kind_name(entry_kind kind) -> std::string_view {
+    constexpr std::string_view names[] = {"directory", "link",    "file", "bind",
+                                          "device",    "scratch", "mask"};
+    static_assert(std::size(names) == static_cast<std::size_t>(entry_kind::mask) + 1);
+    return names[static_cast<std::size_t>(kind)];
+}
+
+[[nodiscard]] auto origin_name(origin from) -> std::string_view {
+    constexpr std::string_view names[] = {"system", "managed", "asked", "hidden", "guarded"};
+    static_assert(std::size(names) == static_cast<std::size_t>(origin::guarded) + 1);
+    return names[static_cast<std::size_t>(from)];
+}
+
+[[nodiscard]] auto is_pinned(entry_kind kind) -> bool {
+    return kind == entry_kind::bind || kind == entry_kind::device;
+}
+
+void write_entry(json& w, const tree_entry& entry) {
+    w.begin_object();
+    w.member("path", entry.path);
+    w.member("kind", kind_name(entry.kind));
+    w.member("origin", origin_name(entry.origin));
+    w.member("access", entry.mode == access::write ? "write" : "read");
+    if (entry.kind == entry_kind::link) w.member("target", entry.text);
+    if (is_pinned(entry.kind)) {
+        w.member("source", entry.text);
+        w.member("device", entry.identity.device);
+        w.member("inode", entry.identity.inode);
+    }
+    w.end_object();
+}
+
+[[nodiscard]] auto name_of(std::string_view variable) -> std::string_view {
+    return variable.substr(0, variable.find('='));
+}
+
+[[nodiscard]] auto milliseconds(std::optional<std::chrono::nanoseconds> time)
+    -> std::optional<std::int64_t> {
+    if (!time) return std::nullopt;
+    return std::chrono::duration_cast<std::chrono::milliseconds>(*time).count();
+}
+
+void write_plan(json& w, const container::plan& plan) {
+    w.begin_array("command");
+    for (const auto& word : plan.argv) w.element(word);
+    w.end_array();
+    w.member("work_directory", plan.work_directory);
+    w.member("uid", plan.user.uid);
+    w.member("gid", plan.user.gid);
+    w.member("network", to_string(plan.network));
+    w.begin_array("environment");
+    for (const auto& variable : plan.environment) w.element(name_of(variable));
+    w.end_array();
+    w.begin_object("limits");
+    w.member("wall_time_ms", milliseconds(plan.limits.wall_time));
+    w.member("output_bytes", plan.limits.output_bytes);
+    w.member("scratch_bytes", plan.scratch.bytes);
+    w.member("scratch_inodes", plan.scratch.inodes);
+    w.end_object();
+    w.begin_array("tree");
+    for (const auto& entry : plan.tree) write_entry(w, entry);
+    w.end_array();
+    w.member("guard_search_complete", plan.guard_search_complete);
+}
+
+void write_layers(json& w, const std::vector<container::layer>& layers, bool with_outcome) {
+    w.begin_array("layers");
+    for (const auto& layer : layers) {
+        w.begin_object();
+        w.member("name", layer.name);
+        w.member("requested", true);
+        if (with_outcome) w.member("armed", layer.armed);
+        w.end_object();
+    }
+    w.end_array();
+}
+
+void write_outcome(json& w, const outcome& ended) {
+    w.begin_object("exit");
+    w.member("cause", to_string(ended.cause));
+    if (WIFSIGNALED(ended.wait_status)) w.member("signal", WTERMSIG(ended.wait_status));
+    else w.member("code", WEXITSTATUS(ended.wait_status));
+    w.member("output_bytes", ended.output_bytes);
+    w.end_object();
+    w.begin_array("limits_hit");
+    if (ended.cause == exit_cause::wall_time || ended.cause == exit_cause::output_bytes)
+        w.element(to_string(ended.cause));
+    w.end_array();
+}
+
+void write_problem(json& w, const error& problem) {
+    w.begin_object("error");
+    w.member("code", to_string(problem.code));
+    w.member("step", problem.step);
+    w.member("errno", problem.os);
+    w.member("detail", problem.detail);
+    if (!problem.remedy.empty()) w.member("remedy", problem.remedy);
+    w.end_object();
+}
+
+// "/usr  /opt  /nix/store": the names of entries that a predicate picks.
+template<class Pick> auto names(const container::plan& plan, Pick pick) -> std::string {
+    std::string out;
+    for (const auto& entry : plan.tree)
+        if (pick(entry)) fmt::format_to(std::back_inserter(out), "  {}\n", entry.path);
+    return out;
+}
+
+[[nodiscard]] auto section(std::string_view title, const std::string& body) -> std::string {
+    return body.empty() ? std::string{} : fmt::format("{}\n{}\n", title, body);
+}
+
+[[nodiscard]] auto network_meaning(container::network_tier tier) -> std::string_view {
+    const auto row = std::ranges::find(container::network_tiers, tier,
+                                       &container::network_tier_row::tier);
+    return row == container::network_tiers.end() ? std::string_view{} : row->meaning;
+}
+
+[[nodiscard]] auto limits_text(const container::plan& plan) -> std::string {
+    std::string out;
+    if (const auto wall = milliseconds(plan.limits.wall_time))
+        out += fmt::format("  wall time     {} ms\n", *wall);
+    if (plan.limits.output_bytes)
+        out += fmt::format("  output        {} bytes\n", *plan.limits.output_bytes);
+    out += fmt::format("  private files {} MiB, {} inodes\n", plan.scratch.bytes >> 20U,
+                       plan.scratch.inodes);
+    return out;
+}
+
+} // namespace
+
+auto explain_text(const container::plan& plan) -> std::string {
+    const auto bound = [](access mode, origin from) {
+        return [=](const tree_entry& e) {
+            return e.kind == entry_kind::bind && e.mode == mode && e.origin == from;
+        };
+    };
+    const auto kind = [](entry_kind which) {
+        return [=](const tree_entry& e) { return e.kind == which; };
+    };
+    std::string variables;
+    for (const auto& variable : plan.environment)
+        fmt::format_to(std::back_inserter(variables), "  {}\n", name_of(variable));
+    std::string layers;
+    for (const auto& layer : container::requested_layers())
+        fmt::format_to(std::back_inserter(layers), "  {}\n", layer.name);
+    std::string out;
+    out += section("Can be changed (your files)", names(plan, bound(access::write, origin::asked)));
+    out += section("Can be read (your files)", names(plan, bound(access::read, origin::asked)));
+    out += section("Hidden or masked", names(plan, kind(entry_kind::mask)));
+    out += section("Can be read (system)", names(plan, bound(access::read, origin::system)));
+    out += section("Private and writable, gone afterwards", names(plan, kind(entry_kind::scratch)));
+    out += section("Devices", names(plan, kind(entry_kind::device)));
+    out += section("Environment", variables);
+    out += section("Network", fmt::format("  {}: {}\n", to_string(plan.network),
+                                          network_meaning(plan.network)));
+    out += section("Limits", limits_text(plan));
+    out += section("Layers", layers);
+    out += fmt::format("Starts {} in {}. Nothing was run.\n", plan.argv.front(), plan.work_directory);
+    return out;
+}
+
+auto explain_json(const container::plan& plan) -> std::string {
+    std::string out;
+    {
+        json w{out};
+        w.begin_object();
+        w.member("schema_version", 1);
+        write_plan(w, plan);
+        write_layers(w, container::requested_layers(), false);
+        w.end_object();
+    }
+    return out += '\n';
+}
+
+auto report_json(const run_record& record) -> std::string {
+    std::string out;
+    {
+        json w{out};
+        w.begin_object();
+        w.member("schema_version", 1);
+        w.member("run", record.run);
+        w.member("audit_log", record.audit_log);
+        w.member("started_ns", record.started_ns);
+        w.member("ended_ns", record.ended_ns);
+        if (record.ended) write_outcome(w, *record.ended);
+        if (record.problem) write_problem(w, *record.problem);
+        write_layers(w, record.layers, true);
+        write_plan(w, *record.plan);
+        w.end_object();
+    }
+    return out += '\n';
+}
+
+auto command_json(const container::plan& plan) -> std::string {
+    std::string out;
+    json w{out};
+    w.begin_object();
+    w.begin_array("argv");
+    for (const auto& word : plan.argv) w.element(word);
+    w.end_array();
+    w.end_object();
+    return out;
+}
+
+} // namespace glove::run

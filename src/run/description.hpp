@@ -1,0 +1,31 @@
+// What a plan exposes and what a run did, for people (`--explain`) and for scripts (`--json`, `--report`).
+// One walk over the same tables serves both, so they cannot differ.
+#pragma once
+#include "run/supervise.hpp"
+#include <glove/container/launch.hpp>
+#include <glove/container/plan.hpp>
+#include <glove/wire/json_writer.hpp>
+#include <optional>
+#include <string>
+
+namespace glove::run {
+
+// How a run went; what is not known (yet) is empty.
+struct run_record {
+    std::string run;
+    std::string audit_log;
+    const container::plan* plan = nullptr;
+    std::vector<container::layer> layers;
+    std::optional<outcome> ended;
+    std::optional<error> problem;
+    std::int64_t started_ns = 0, ended_ns = 0; // wall clock
+};
+
+[[nodiscard]] auto explain_text(const container::plan& plan) -> std::string;
+[[nodiscard]] auto explain_json(const container::plan& plan) -> std::string;
+[[nodiscard]] auto report_json(const run_record& record) -> std::string;
+
+// `{"argv":[...]}`, for the audit line.
+[[nodiscard]] auto command_json(const container::plan& plan) -> std::string;
+
+} // namespace glove::run

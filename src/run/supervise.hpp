@@ -1,0 +1,53 @@
+// Waits for a running agent: passes signals on, keeps the clock, counts output, and ends the namespace
+// when a limit or a request says so.
+#pragma once
+#include "run/output_relay.hpp"
+#include <chrono>
+#include <glove/container/launch.hpp>
+#include <glove/sys/clock.hpp>
+#include <optional>
+#include <string_view>
+
+namespace glove::run {
+
+enum class exit_cause : std::uint8_t {
+    exited,       // by itself
+    signaled,     // by a signal from inside or from the host
+    terminated,   // Glove was asked to stop
+    wall_time,    // limit
+    output_bytes, // limit
+};
+[[nodiscard]] auto to_string(exit_cause cause) -> std::string_view;
+
+struct outcome {
+    exit_cause cause{};
+    int wait_status = 0;
+    std::optional<std::uint64_t> output_bytes; // counted only when limited
+};
+
+// How long an agent that was asked to end may take.
+inline constexpr std::chrono::seconds termination_grace{5};
+
+// Signals that Glove takes note of. Blocks them on construction, so that none is lost before `fd` is
+// waited for, and restores the mask.
+class signal_inbox {
+public:
+    [[nodiscard]] static auto open() -> result<signal_inbox>;
+    signal_inbox(signal_inbox&&) noexcept = default;
+    [[nodiscard]] auto descriptor() const noexcept -> sys::fd_ref { return fd_; }
+    struct received {
+        int number = 0;
+        bool typed = false; // by the terminal, which told the agent as well
+    };
+    [[nodiscard]] auto take() -> std::optional<received>;
+
+private:
+    explicit signal_inbox(sys::unique_fd fd) : fd_{std::move(fd)} {}
+    sys::unique_fd fd_;
+};
+
+[[nodiscard]] auto supervise(container::running& agent, const container::limits& limits,
+                             output_relay* relay, signal_inbox& inbox, const sys::clock& time)
+    -> result<outcome>;
+
+} // namespace glove::run
