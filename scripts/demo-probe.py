@@ -25,8 +25,8 @@ def read(path):
         return file.read()
 
 
-def append(path, text):
-    with open(path, "a", encoding="utf-8") as file:
+def append(path, text, mode="a"):
+    with open(path, mode, encoding="utf-8") as file:
         file.write(text)
     return "written"
 
@@ -105,11 +105,14 @@ def new_user_namespace():
 
 def mount():
     """Mounts a file system: as it is, or as the root of a new user namespace."""
-    uid = os.getuid()
+    uid, gid = os.getuid(), os.getgid()
     if libc.unshare(CLONE_NEWNS) < 0:
         checked(libc.unshare(CLONE_NEWUSER | CLONE_NEWNS))
-        append("/proc/self/uid_map", f"0 {uid} 1")
-    checked(libc.mount(b"none", b"/", None, 0x44000, None))  # private, recursively: the host keeps its view
+        append("/proc/self/setgroups", "deny", "w")
+        append("/proc/self/uid_map", f"0 {uid} 1", "w")
+        append("/proc/self/gid_map", f"0 {gid} 1", "w")
+    private_recursively = 0x44000  # or the host would see the mount
+    checked(libc.mount(b"none", b"/", None, private_recursively, None))
     checked(libc.mount(b"demo", b"/proc", b"tmpfs", 0, None))
     return "mounted"
 
