@@ -2,7 +2,15 @@
 # the two functions that the component and test folders call.
 #
 #   glove_component(NAME SOURCES ... [USES ...])   static library glove_NAME of src/NAME
-#   glove_test(NAME SOURCES ... [USES ...])        GoogleTest program tests/NAME, registered with CTest
+#   glove_test(NAME SOURCES ... [USES ...] [LABELS ...] [AS_USER])
+#       GoogleTest program tests/NAME, registered with CTest
+#   glove_command_test(NAME COMMAND ... [LABELS ...] [AS_USER])
+#       any other command as a test
+#
+# A label is a lane of scripts/test; without one it is "unit". AS_USER registers the test a second time
+# as NAME.as_user, run by an ordinary user when CTest itself runs as root. Each test finds the program
+# under test in GLOVE_BIN and the pinned Node.js in GLOVE_NODE. None has a time limit of its own: the
+# lane sets it, because the long forms of the same tests need a longer one.
 
 set(CMAKE_CXX_STANDARD 23)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -34,11 +42,35 @@ function(glove_component name)
   target_link_libraries(glove_${name} PUBLIC glove_flags ${arg_USES})
 endfunction()
 
+add_custom_target(unit_tests)
+
+function(glove_command_test name)
+  cmake_parse_arguments(arg "AS_USER" "" "COMMAND;LABELS" ${ARGN})
+  if(NOT arg_LABELS)
+    set(arg_LABELS unit)
+  endif()
+  set(names ${name})
+  add_test(NAME ${name} COMMAND ${arg_COMMAND})
+  if(arg_AS_USER)
+    list(APPEND names ${name}.as_user)
+    add_test(NAME ${name}.as_user COMMAND ${PROJECT_SOURCE_DIR}/scripts/as-test-user ${arg_COMMAND})
+  endif()
+  set_tests_properties(${names} PROPERTIES
+    LABELS "${arg_LABELS}"
+    ENVIRONMENT "GLOVE_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/glove;GLOVE_NODE=${PROJECT_SOURCE_DIR}/build/tools/node/bin/node")
+endfunction()
+
 function(glove_test name)
-  cmake_parse_arguments(arg "" "" "SOURCES;USES" ${ARGN})
+  cmake_parse_arguments(arg "AS_USER" "" "SOURCES;USES;LABELS" ${ARGN})
+  set(as_user)
+  if(arg_AS_USER)
+    set(as_user AS_USER)
+  endif()
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE glove_flags ${arg_USES} GTest::gmock_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-  add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+  glove_command_test(${name} COMMAND $<TARGET_FILE:${name}> LABELS ${arg_LABELS} ${as_user})
+  if(NOT arg_LABELS OR "unit" IN_LIST arg_LABELS)
+    add_dependencies(unit_tests ${name})
+  endif()
 endfunction()

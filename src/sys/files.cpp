@@ -1,3 +1,5 @@
+// Files that others may have prepared: opened without following links, checked on the open
+// descriptor, replaced whole by a rename. Never decides on a path what it can ask of a descriptor.
 #include "sys/syscalls.hpp"
 #include <climits>
 #include <cstdio>
@@ -41,7 +43,7 @@ auto pin(const std::string& path, follow last) -> result<unique_fd> {
 }
 
 auto inspect(fd_ref file) -> result<file_facts> {
-    struct ::statx found {};
+    struct ::statx found{};
     if (::statx(file.get(), "", AT_EMPTY_PATH | AT_STATX_SYNC_AS_STAT, STATX_BASIC_STATS, &found) !=
         0)
         return fail_os("file.inspect");
@@ -146,8 +148,9 @@ auto make_private_directory(const std::string& path) -> result<unique_fd> {
 }
 
 auto open_private_append(fd_ref directory, const std::string& name) -> result<unique_fd> {
-    auto file = open_plain(directory.get(), name.c_str(),
-                           O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
+    auto file =
+        open_plain(directory.get(), name.c_str(),
+                   O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
     if (!file) return fail_os("file.open_append", errno, name);
     GLOVE_CHECK(require_private_file(file, name));
     return file;
@@ -162,7 +165,8 @@ auto replace_private_file(fd_ref directory, const std::string& name, std::string
                                  O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
     if (!file) return fail_os("file.create", errno, name);
     auto written = write_all(file, content);
-    if (written && ::renameat(directory.get(), temporary.c_str(), directory.get(), name.c_str()) != 0)
+    if (written &&
+        ::renameat(directory.get(), temporary.c_str(), directory.get(), name.c_str()) != 0)
         written = fail_os("file.rename", errno, name);
     if (!written) (void)::unlinkat(directory.get(), temporary.c_str(), 0);
     return written;

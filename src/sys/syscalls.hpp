@@ -32,8 +32,8 @@ inline auto mount_setattr(int dir, const char* path, unsigned flags,
 inline auto fsopen(const char* type, unsigned flags) noexcept -> int {
     return static_cast<int>(::syscall(SYS_fsopen, type, flags));
 }
-inline auto fsconfig(int fs, unsigned command, const char* key, const void* value,
-                     int aux) noexcept -> int {
+inline auto fsconfig(int fs, unsigned command, const char* key, const void* value, int aux) noexcept
+    -> int {
     return static_cast<int>(::syscall(SYS_fsconfig, fs, command, key, value, aux));
 }
 inline auto fsmount(int fs, unsigned flags, unsigned attributes) noexcept -> int {

@@ -1,7 +1,7 @@
 // Ownership of descriptors. The only place that calls ::close.
 //
-// Guarantees: an owned descriptor is closed exactly once; a borrow is made from an owner, never from
-// a bare number, because a raw number has no known owner.
+// Guarantees: an owned descriptor is closed exactly once; a borrow is made from an owner, never
+// from a bare number, because a raw number has no known owner.
 #pragma once
 #include <unistd.h>
 #include <utility>

@@ -54,8 +54,8 @@ enum class follow : bool { no, yes };
 // owned by the caller, mode 0600 and have one link.
 [[nodiscard]] auto open_private_append(fd_ref directory, const std::string& name)
     -> result<unique_fd>;
-// Replaces `name` in `directory` (a new 0600 file, renamed into place) so that a reader sees the old
-// content or the whole new one.
+// Replaces `name` in `directory` (a new 0600 file, renamed into place) so that a reader sees the
+// old content or the whole new one.
 [[nodiscard]] auto replace_private_file(fd_ref directory, const std::string& name,
                                         std::string_view content) -> result<>;
 

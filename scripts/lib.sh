@@ -1,0 +1,68 @@
+# shellcheck shell=bash
+# What every script shares. Sourced, never run.
+#
+# Sets `root` (the checkout), `jobs` (how many compilers at once) and a PATH in which the
+# distribution's programs come first: a compiler, interpreter or package manager that someone put
+# elsewhere must not decide what is built or tested.
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+jobs=${GLOVE_JOBS:-$(nproc)}
+PATH=/usr/bin:/bin:/usr/sbin:/sbin:/usr/local/bin:$PATH
+export PATH
+
+say() { printf '%s\n' "$*"; }
+warn() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; }
+die() {
+    warn "$*"
+    exit 1
+}
+
+# progress WORDS: a line with the time since the script began.
+progress() { printf '[%02d:%02d] %s\n' $((SECONDS / 60)) $((SECONDS % 60)) "$*"; }
+
+is_root() { [ "$(id -u)" = 0 ]; }
+
+# as_root COMMAND...: runs it as root, directly or through sudo. Never asks for a password when
+# nobody is there to type it.
+as_root() {
+    if is_root; then
+        "$@"
+    elif [ -t 0 ]; then
+        sudo -- "$@"
+    else
+        sudo -n -- "$@"
+    fi
+}
+
+# need_root WHY: ends the script when neither way to root is open.
+need_root() {
+    is_root && return
+    command -v sudo >/dev/null || die "$1 needs root, and there is no sudo: run it as root"
+    if [ ! -t 0 ] && ! sudo -n true 2>/dev/null; then
+        die "$1 needs root, and sudo wants a password: run it as root or from a terminal"
+    fi
+}
+
+# distribution: prints debian12, debian13 or ubuntu24.04; fails on anything else.
+distribution() {
+    local id version
+    id=$(. /etc/os-release && printf %s "${ID:-}")
+    version=$(. /etc/os-release && printf %s "${VERSION_ID:-}")
+    case $id$version in
+    debian12 | debian13 | ubuntu24.04) printf '%s\n' "$id$version" ;;
+    *) return 1 ;;
+    esac
+}
+
+# configure_and_build PRESET [CMAKE ARGUMENTS...]
+configure_and_build() {
+    local preset=$1
+    shift
+    mkdir -p "$root/build"
+    (cd "$root" && cmake --preset "$preset" "$@" >"$root/build/$preset.configure.log" 2>&1) || {
+        cat "$root/build/$preset.configure.log" >&2
+        die "configuring the preset $preset failed"
+    }
+    (cd "$root" && cmake --build --preset "$preset" --parallel "$jobs")
+}
