@@ -1,7 +1,7 @@
 // How much of the network an agent may name, as an operator writes it.
 //
-// Guarantees: one row per tier; the words parsed and the words printed are the same. It never decides
-// what a tier does: the system call table and the network plan each have a column for it.
+// Guarantees: one row per tier; the words parsed and the words printed are the same. It never
+// decides what a tier does: the system call table and the network plan each have a column for it.
 #pragma once
 #include <array>
 #include <cstdint>
