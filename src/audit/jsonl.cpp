@@ -10,14 +10,13 @@ namespace {
 
 constexpr auto action_names = std::to_array<std::string_view>(
     {"list_tools", "call_tool", "initialize", "agent_launch", "agent_exit", "egress"});
-constexpr auto status_names =
-    std::to_array<std::string_view>({"pending", "ok", "tool_not_found", "invalid_arguments",
-                                     "execution_error", "transport_error"});
+constexpr auto status_names = std::to_array<std::string_view>(
+    {"pending", "ok", "tool_not_found", "invalid_arguments", "execution_error", "transport_error"});
 static_assert(action_names.size() == static_cast<std::size_t>(action::egress) + 1);
 static_assert(status_names.size() == static_cast<std::size_t>(status::transport_error) + 1);
 
-template<std::size_t N, class E>
-auto name(const std::array<std::string_view, N>& names, E which) -> std::string_view {
+template<std::size_t N, class E> auto name(const std::array<std::string_view, N>& names, E which)
+    -> std::string_view {
     return names[static_cast<std::size_t>(which)];
 }
 

@@ -1,5 +1,5 @@
-// `glove completion SHELL`: scripts made from the same option tables that parse the command line, so
-// they cannot fall behind it.
+// `glove completion SHELL`: scripts made from the same option tables that parse the command line,
+// so they cannot fall behind it.
 #include "cli/report_error.hpp"
 #include "cli/verbs.hpp"
 #include <CLI/CLI.hpp>
@@ -33,8 +33,9 @@ struct completed_option {
     return out;
 }
 
-[[nodiscard]] auto join(const std::vector<completed_option>& options, bool (*wanted)(const completed_option&),
-                        std::string_view between) -> std::string {
+[[nodiscard]] auto join(const std::vector<completed_option>& options,
+                        bool (*wanted)(const completed_option&), std::string_view between)
+    -> std::string {
     std::string out;
     for (const auto& option : options) {
         if (!wanted(option)) continue;
@@ -68,14 +69,17 @@ struct completed_option {
            "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} i\n"
            "  for ((i = 2; i < COMP_CWORD; i++)); do\n"
            "    if [[ ${COMP_WORDS[i]} == -- ]]; then\n"
-           "      if ((i + 1 == COMP_CWORD)); then mapfile -t COMPREPLY < <(compgen -c -- \"$word\")\n"
+           "      if ((i + 1 == COMP_CWORD)); then mapfile -t COMPREPLY < <(compgen -c -- "
+           "\"$word\")\n"
            "      else mapfile -t COMPREPLY < <(compgen -f -- \"$word\"); fi\n"
            "      return\n"
            "    fi\n"
            "  done\n"
-           "  if ((COMP_CWORD == 1)); then mapfile -t COMPREPLY < <(compgen -W \"" + verb_names() +
+           "  if ((COMP_CWORD == 1)); then mapfile -t COMPREPLY < <(compgen -W \"" +
+           verb_names() +
            " --help --version\" -- \"$word\"); return; fi\n"
-           "  case ${COMP_WORDS[1]} in\n" + cases +
+           "  case ${COMP_WORDS[1]} in\n" +
+           cases +
            "  esac\n"
            "}\n"
            "complete -o filenames -F _glove glove\n";
@@ -108,10 +112,13 @@ struct completed_option {
     return "#compdef glove\n"
            "_glove() {\n"
            "  local -a verbs\n"
-           "  verbs=(" + names + ")\n"
+           "  verbs=(" +
+           names +
+           ")\n"
            "  if ((CURRENT == 2)); then _describe verb verbs; return; fi\n"
            "  shift words; ((CURRENT--))\n"
-           "  case $words[1] in\n" + cases +
+           "  case $words[1] in\n" +
+           cases +
            "  esac\n"
            "}\n"
            "if [ \"$funcstack[1]\" = _glove ]; then _glove \"$@\"; else compdef _glove glove; fi\n";
@@ -125,7 +132,10 @@ struct completed_option {
                quoted(std::string{row.summary}) + "\n";
         for (const auto& option : options_of(row))
             out += "complete -c glove -n '__fish_seen_subcommand_from " + name + "' -l " +
-                   option.name.substr(2) + (option.takes_path ? " -rF" : option.takes_value ? " -x" : "") +
+                   option.name.substr(2) +
+                   (option.takes_path    ? " -rF"
+                    : option.takes_value ? " -x"
+                                         : "") +
                    " -d " + quoted(option.help) + "\n";
     }
     return out + "complete -c glove -n 'contains -- -- (commandline -opc)' "
@@ -164,7 +174,9 @@ auto completion_verb(const invocation& call) -> int {
             return 0;
         }
     }
-    report_error({.code = errc::invalid_input, .step = "usage", .os = 0,
+    report_error({.code = errc::invalid_input,
+                  .step = "usage",
+                  .os = 0,
                   .detail = "completion needs one of bash, zsh, fish",
                   .remedy = "glove completion --help"});
     return static_cast<int>(run::exit_status::usage);

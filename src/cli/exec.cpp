@@ -56,8 +56,10 @@ void declare(CLI::App& app, exec_words& words) {
     app.add_option("--workspace", profile.workspace, "Directory to work in; may be changed")
         ->type_name("DIR");
     app.add_option("--read", words.read, "Path that may be read (repeatable)")->type_name("PATH");
-    app.add_option("--write", words.write, "Path that may be changed (repeatable)")->type_name("PATH");
-    app.add_option("--hide", profile.hidden, "Path inside a grant that stays unreadable (repeatable)")
+    app.add_option("--write", words.write, "Path that may be changed (repeatable)")
+        ->type_name("PATH");
+    app.add_option("--hide", profile.hidden,
+                   "Path inside a grant that stays unreadable (repeatable)")
         ->type_name("PATH");
     app.add_option("--env", words.environment, "Pass a variable on, or set it (repeatable)")
         ->type_name("NAME[=VALUE]");
@@ -67,7 +69,8 @@ void declare(CLI::App& app, exec_words& words) {
     app.add_option("--wall-time", words.wall_time_ms, "End the command after TIME: 90s, 10m, 2h")
         ->type_name("TIME")
         ->transform(duration());
-    app.add_option("--output-bytes", profile.limits.output_bytes, "End it after SIZE of output: 1MB")
+    app.add_option("--output-bytes", profile.limits.output_bytes,
+                   "End it after SIZE of output: 1MB")
         ->type_name("SIZE")
         ->transform(CLI::AsSizeValue(false));
     app.add_option("--scratch-bytes", profile.limits.scratch_bytes,
@@ -76,7 +79,8 @@ void declare(CLI::App& app, exec_words& words) {
         ->transform(CLI::AsSizeValue(false));
     app.add_option("--audit-log", words.request.audit_log, "Append the audit record to FILE")
         ->type_name("FILE");
-    app.add_flag("--audit-sync", words.request.audit_sync, "Make each audit line survive a power cut");
+    app.add_flag("--audit-sync", words.request.audit_sync,
+                 "Make each audit line survive a power cut");
     app.add_option("--report", words.request.report, "Write what was enforced, as JSON, to FILE")
         ->type_name("FILE");
     app.add_flag("--explain", words.request.explain, "Print what would be exposed; run nothing");
@@ -90,7 +94,8 @@ void declare(CLI::App& app, exec_words& words) {
 [[nodiscard]] auto variable(const std::string& word)
     -> result<std::pair<std::string, std::string>> {
     const auto equals = word.find('=');
-    if (equals != std::string::npos) return std::pair{word.substr(0, equals), word.substr(equals + 1)};
+    if (equals != std::string::npos)
+        return std::pair{word.substr(0, equals), word.substr(equals + 1)};
     const char* const value = std::getenv(word.c_str());
     if (value == nullptr)
         return usage_error("--env " + word + ": not set in your environment",
@@ -139,8 +144,11 @@ auto exec_verb(const invocation& call) -> int {
         (void)std::fputs(app.help().c_str(), stdout);
         return 0;
     } catch (const CLI::ParseError& problem) {
-        report_error({.code = errc::invalid_input, .step = "usage", .os = 0,
-                      .detail = problem.what(), .remedy = "glove exec --help"});
+        report_error({.code = errc::invalid_input,
+                      .step = "usage",
+                      .os = 0,
+                      .detail = problem.what(),
+                      .remedy = "glove exec --help"});
         return static_cast<int>(run::exit_status::usage);
     }
     if (const auto good = complete(words, call); !good) {

@@ -19,8 +19,9 @@ constexpr std::array verb_table{
 };
 
 void print_help() {
-    std::string text = "Glove contains AI agents: a program sees the files, variables and network that\n"
-                       "you name, and nothing else of this machine.\n\nusage: glove VERB ...\n\nVerbs:\n";
+    std::string text =
+        "Glove contains AI agents: a program sees the files, variables and network that\n"
+        "you name, and nothing else of this machine.\n\nusage: glove VERB ...\n\nVerbs:\n";
     for (const auto& row : verb_table) {
         text.append("  ").append(row.name).append(14 - row.name.size(), ' ').append(row.summary);
         text += '\n';
@@ -69,7 +70,9 @@ void print_help() {
     }
     const auto row = std::ranges::find(verb_table, word, &verb::name);
     if (row != verb_table.end()) return row->run(split(argc, argv));
-    report_error({.code = errc::invalid_input, .step = "usage", .os = 0,
+    report_error({.code = errc::invalid_input,
+                  .step = "usage",
+                  .os = 0,
                   .detail = "'" + std::string{word} + "' is not a verb of glove",
                   .remedy = "glove --help"});
     return usage;

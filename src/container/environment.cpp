@@ -9,7 +9,7 @@ namespace glove::container {
 namespace {
 
 // Decided together with the mounts, so no flag may set them apart.
-constexpr std::array<std::string_view, 6> managed_names{"PATH",   "HOME", "TMPDIR",
+constexpr std::array<std::string_view, 6> managed_names{"PATH", "HOME",    "TMPDIR",
                                                         "USER", "LOGNAME", "SHELL"};
 constexpr std::string_view managed_prefix = "GLOVE_";
 
@@ -32,7 +32,8 @@ constexpr std::string_view inherited_prefix = "LC_";
     if (is_managed(name))
         return fail(errc::invalid_input, "environment.name",
                     "--env " + std::string{name} + ": this name is set by Glove",
-                    "leave it out; " + std::string{name} + " follows from the private home and mounts");
+                    "leave it out; " + std::string{name} +
+                        " follows from the private home and mounts");
     return {};
 }
 

@@ -26,7 +26,8 @@ namespace {
     std::string out;
     if (user.uid != 0) out += row("root", "0", "0", "/nonexistent", "/usr/sbin/nologin");
     out += row(user.name(), uid, gid, home_directory, shell);
-    if (user.uid != 65534) out += row("nobody", "65534", "65534", "/nonexistent", "/usr/sbin/nologin");
+    if (user.uid != 65534)
+        out += row("nobody", "65534", "65534", "/nonexistent", "/usr/sbin/nologin");
     return out;
 }
 
@@ -46,8 +47,10 @@ auto identity_files(const user_identity& user, std::string_view shell) -> std::v
     out.push_back(text_file("/etc/passwd", passwd(user, shell)));
     out.push_back(text_file("/etc/group", group(user)));
     out.push_back(text_file("/etc/hosts", "127.0.0.1\tlocalhost\n"
-                                          "127.0.1.1\t" + host + "\n"
-                                          "::1\tlocalhost ip6-localhost ip6-loopback\n"));
+                                          "127.0.1.1\t" +
+                                              host +
+                                              "\n"
+                                              "::1\tlocalhost ip6-localhost ip6-loopback\n"));
     out.push_back(text_file("/etc/hostname", host + "\n"));
     out.push_back(text_file("/etc/resolv.conf", "# There is no name service in this sandbox.\n"));
     out.push_back(text_file("/etc/nsswitch.conf", "passwd: files\ngroup: files\nshadow: files\n"

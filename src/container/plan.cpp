@@ -1,5 +1,5 @@
-// Turns a profile into a plan: looks up and pins every source, refuses what cannot be granted exactly
-// as asked, and puts the tree in mounting order.
+// Turns a profile into a plan: looks up and pins every source, refuses what cannot be granted
+// exactly as asked, and puts the tree in mounting order.
 //
 // Never widens a grant: an unresolvable, overlapping, managed or control path is an error, not a
 // smaller or larger mount.
@@ -21,7 +21,9 @@ struct path_order {
     auto operator()(std::string_view a, std::string_view b) const noexcept -> bool {
         return std::ranges::lexicographical_compare(a, b, {}, rank, rank);
     }
-    static auto rank(char c) noexcept -> int { return c == '/' ? 0 : static_cast<unsigned char>(c) + 1; }
+    static auto rank(char c) noexcept -> int {
+        return c == '/' ? 0 : static_cast<unsigned char>(c) + 1;
+    }
 };
 
 struct scratch_place {
@@ -35,21 +37,24 @@ constexpr std::array scratch_places{
 };
 // Places of which an inner path may be granted, but which are Glove's as a whole.
 constexpr std::array<std::string_view, 10> shared_places{
-    "/usr", "/etc", "/opt", "/tmp", "/var/tmp", "/run", "/nix/store", "/gnu/store", "/snap",
-    home_directory};
+    "/usr", "/etc",       "/opt",       "/tmp",  "/var/tmp",
+    "/run", "/nix/store", "/gnu/store", "/snap", home_directory};
 // Places of which nothing can be granted.
-constexpr std::array<std::string_view, 6> closed_places{"/proc", "/dev",  "/bin",
+constexpr std::array<std::string_view, 6> closed_places{"/proc", "/dev", "/bin",
                                                         "/sbin", "/lib", "/lib64"};
-constexpr std::array device_nodes{"/dev/null", "/dev/zero",    "/dev/full",
+constexpr std::array device_nodes{"/dev/null",   "/dev/zero",    "/dev/full",
                                   "/dev/random", "/dev/urandom", "/dev/tty"};
 struct fixed_link {
     const char* path;
     const char* target;
 };
 constexpr std::array device_links{
-    fixed_link{"/dev/fd", "/proc/self/fd"},      fixed_link{"/dev/stdin", "/proc/self/fd/0"},
-    fixed_link{"/dev/stdout", "/proc/self/fd/1"}, fixed_link{"/dev/stderr", "/proc/self/fd/2"},
-    fixed_link{"/dev/ptmx", "pts/ptmx"},         fixed_link{"/etc/mtab", "/proc/self/mounts"},
+    fixed_link{"/dev/fd", "/proc/self/fd"},
+    fixed_link{"/dev/stdin", "/proc/self/fd/0"},
+    fixed_link{"/dev/stdout", "/proc/self/fd/1"},
+    fixed_link{"/dev/stderr", "/proc/self/fd/2"},
+    fixed_link{"/dev/ptmx", "pts/ptmx"},
+    fixed_link{"/etc/mtab", "/proc/self/mounts"},
     fixed_link{"/var/run", "/run"},
 };
 // Directories the kernel's own file systems are mounted on.
@@ -82,8 +87,8 @@ public:
     [[nodiscard]] auto finish() && -> std::vector<tree_entry> {
         std::vector<std::string> missing;
         for (const auto& [path, entry] : entries_)
-            for (auto up = sys::parent_of(path); up != "/" && !entries_.contains(up) && !covered(up);
-                 up = sys::parent_of(up))
+            for (auto up = sys::parent_of(path);
+                 up != "/" && !entries_.contains(up) && !covered(up); up = sys::parent_of(up))
                 missing.push_back(up);
         for (auto& path : missing) add({.path = std::move(path)});
         std::vector<tree_entry> out;
@@ -114,7 +119,8 @@ struct located_grant {
 [[nodiscard]] auto check_place(const located_grant& g) -> result<> {
     const std::string_view real{g.where.real};
     if (real == "/")
-        return refuse(errc::not_permitted, g.flag, g.given, "the whole file system cannot be granted",
+        return refuse(errc::not_permitted, g.flag, g.given,
+                      "the whole file system cannot be granted",
                       "name the directories that the agent needs");
     const auto holds_managed = [&](std::string_view place) { return sys::holds(real, place); };
     for (const auto place : closed_places)
@@ -175,7 +181,8 @@ struct located_grant {
             real = resolve(at);
         }
         if (!real) return std::unexpected(std::move(real).error());
-        const auto full = real->real == "/" ? path : real->real + path.substr(at == "/" ? 0 : at.size());
+        const auto full =
+            real->real == "/" ? path : real->real + path.substr(at == "/" ? 0 : at.size());
         for (const auto& g : grants)
             if (sys::holds(g.where.real, full) || sys::holds(full, g.where.real))
                 return refuse(errc::not_permitted, g.flag, g.given,
@@ -203,7 +210,8 @@ struct located_grant {
     if (wish.workspace) {
         GLOVE_TRY(auto found, locate("--workspace", *wish.workspace, access::write));
         if (found.identity.type != S_IFDIR)
-            return refuse(errc::invalid_input, "--workspace", *wish.workspace, "is not a directory");
+            return refuse(errc::invalid_input, "--workspace", *wish.workspace,
+                          "is not a directory");
         out.push_back(std::move(found));
     }
     for (const auto& asked : wish.grants) {
@@ -222,8 +230,8 @@ struct located_grant {
 
 [[nodiscard]] auto holder_of(const std::vector<located_grant>& grants, std::string_view path)
     -> const located_grant* {
-    const auto found = std::ranges::find_if(
-        grants, [&](const auto& g) { return sys::holds(g.where.real, path); });
+    const auto found =
+        std::ranges::find_if(grants, [&](const auto& g) { return sys::holds(g.where.real, path); });
     return found == grants.end() ? nullptr : &*found;
 }
 
@@ -320,7 +328,7 @@ void add_grants(tree_builder& tree, std::vector<located_grant>& grants) {
 }
 
 [[nodiscard]] auto ram_bytes() -> std::uint64_t {
-    struct ::sysinfo info {};
+    struct ::sysinfo info{};
     return ::sysinfo(&info) == 0 ? std::uint64_t{info.totalram} * info.mem_unit : 0;
 }
 
@@ -330,8 +338,9 @@ void add_grants(tree_builder& tree, std::vector<located_grant>& grants) {
     GLOVE_CHECK(add_hidden(tree, grants, wish.hidden));
     GLOVE_TRY(out.guard_search_complete, add_guards(tree, grants));
     if (wish.workspace)
-        out.work_directory = std::ranges::find(grants, std::string_view{"--workspace"},
-                                               &located_grant::flag)->where.real;
+        out.work_directory =
+            std::ranges::find(grants, std::string_view{"--workspace"}, &located_grant::flag)
+                ->where.real;
     else out.work_directory = home_directory;
     add_grants(tree, grants);
     for (const auto& place : scratch_places)

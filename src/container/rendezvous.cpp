@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t socket_table_limit = 16UL * 1024 * 1024; // bytes of /proc/net/unix
 
 [[nodiscard]] auto is_type(const std::string& path, ::mode_t type) -> bool {
-    struct ::stat found {};
+    struct ::stat found{};
     return ::lstat(path.c_str(), &found) == 0 && (found.st_mode & S_IFMT) == type;
 }
 
@@ -34,18 +34,21 @@ constexpr std::size_t socket_table_limit = 16UL * 1024 * 1024; // bytes of /proc
     return line;
 }
 
-[[nodiscard]] auto inside_any(const std::vector<std::string>& roots, std::string_view path) -> bool {
+[[nodiscard]] auto inside_any(const std::vector<std::string>& roots, std::string_view path)
+    -> bool {
     return std::ranges::any_of(roots, [&](const auto& root) { return sys::holds(root, path); });
 }
 
-[[nodiscard]] auto add_sockets(const std::vector<std::string>& roots, rendezvous_search& out) -> bool {
+[[nodiscard]] auto add_sockets(const std::vector<std::string>& roots, rendezvous_search& out)
+    -> bool {
     const auto table = sys::read_file("/proc/net/unix", socket_table_limit);
     if (!table) return false;
     std::map<std::string, std::string> real_parents; // a host has many sockets in few directories
     const auto canonical = [&](std::string_view name) -> std::string {
         auto parent = sys::parent_of(name);
         const auto known = real_parents.find(parent);
-        if (known != real_parents.end()) return known->second + std::string{name.substr(parent.size())};
+        if (known != real_parents.end())
+            return known->second + std::string{name.substr(parent.size())};
         const auto found = resolve(parent);
         const auto& real = real_parents[parent] = found ? found->real : std::string{};
         return real + std::string{name.substr(parent.size())};
@@ -74,7 +77,8 @@ struct walk {
         void operator()(::DIR* open) const noexcept { (void)::closedir(open); }
     };
     const std::unique_ptr<::DIR, closer> directory{::opendir(path.c_str())};
-    if (directory == nullptr) return true; // what cannot be listed by the invoker cannot be by the agent
+    if (directory == nullptr)
+        return true; // what cannot be listed by the invoker cannot be by the agent
     while (const auto* const entry = ::readdir(directory.get())) {
         const std::string_view name{entry->d_name};
         if (name == "." || name == "..") continue;
@@ -82,7 +86,8 @@ struct walk {
         auto inner = path + "/" + std::string{name};
         if (entry->d_type == DT_DIR) state.queue.push_back(std::move(inner));
         else if (entry->d_type == DT_FIFO || entry->d_type == DT_SOCK ||
-                 (entry->d_type == DT_UNKNOWN && (is_type(inner, S_IFIFO) || is_type(inner, S_IFSOCK))))
+                 (entry->d_type == DT_UNKNOWN &&
+                  (is_type(inner, S_IFIFO) || is_type(inner, S_IFSOCK))))
             out.found.push_back({std::move(inner), entry->d_type == DT_SOCK});
     }
     return true;

@@ -1,8 +1,8 @@
 // Walks a path the way the kernel would and remembers every symbolic link on it, so that both the
 // name an agent was given and the name behind it can be made to work inside.
 #include <algorithm>
-#include <deque>
 #include <cstdlib>
+#include <deque>
 #include <glove/container/plan.hpp>
 #include <memory>
 #include <sys/stat.h>
@@ -51,7 +51,7 @@ auto resolve(const std::string& path) -> result<resolved_path> {
             continue;
         }
         const auto next = join(out.real, name);
-        struct ::stat found {};
+        struct ::stat found{};
         if (::lstat(next.c_str(), &found) != 0) return fail_os("grant.resolve", errno, next);
         if (!S_ISLNK(found.st_mode)) {
             out.real = next;

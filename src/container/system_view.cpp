@@ -1,11 +1,11 @@
 // What of the host's system an agent needs to run programs, found rather than assumed.
 //
-// Never exposes: homes, /root, /run, /var, /sys, private keys under /etc/ssl, or anything that is not
-// in the two tables below. A row that the host does not have is left out.
+// Never exposes: homes, /root, /run, /var, /sys, private keys under /etc/ssl, or anything that is
+// not in the two tables below. A row that the host does not have is left out.
 #include <array>
+#include <cstdlib>
 #include <glob.h>
 #include <glove/container/plan.hpp>
-#include <cstdlib>
 #include <memory>
 #include <sys/stat.h>
 
@@ -15,9 +15,8 @@ namespace {
 
 // Programs and libraries. Links (merged /usr) stay links.
 constexpr std::array system_places{
-    "/usr",      "/bin",       "/sbin", "/lib",  "/lib32",
-    "/lib64",    "/libx32",    "/opt",  "/snap", "/nix/store",
-    "/gnu/store", "/run/current-system",
+    "/usr",    "/bin", "/sbin", "/lib",       "/lib32",     "/lib64",
+    "/libx32", "/opt", "/snap", "/nix/store", "/gnu/store", "/run/current-system",
 };
 
 // Public configuration that programs read. A star is a shell pattern.
@@ -93,7 +92,7 @@ constexpr std::array public_configuration{
 
 [[nodiscard]] auto add_place(std::vector<tree_entry>& tree, const std::string& root,
                              const std::string& path) -> result<> {
-    struct ::stat found {};
+    struct ::stat found{};
     if (::lstat((root + path).c_str(), &found) != 0) return {};
     if (S_ISLNK(found.st_mode)) {
         GLOVE_TRY(auto target, sys::read_link(root + path));
@@ -113,7 +112,7 @@ constexpr std::array public_configuration{
 // leads to is visible, and what it leads to is shown under the link's name when it is not.
 [[nodiscard]] auto add_configuration(std::vector<tree_entry>& tree, const std::string& root,
                                      const std::string& path) -> result<> {
-    struct ::stat found {};
+    struct ::stat found{};
     if (::lstat((root + path).c_str(), &found) != 0) return {};
     if (!S_ISLNK(found.st_mode)) {
         if (!S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode)) return {};

@@ -127,8 +127,8 @@ template<class Pick> auto names(const container::plan& plan, Pick pick) -> std::
 }
 
 [[nodiscard]] auto network_meaning(container::network_tier tier) -> std::string_view {
-    const auto row = std::ranges::find(container::network_tiers, tier,
-                                       &container::network_tier_row::tier);
+    const auto row =
+        std::ranges::find(container::network_tiers, tier, &container::network_tier_row::tier);
     return row == container::network_tiers.end() ? std::string_view{} : row->meaning;
 }
 
@@ -172,7 +172,8 @@ auto explain_text(const container::plan& plan) -> std::string {
                                           network_meaning(plan.network)));
     out += section("Limits", limits_text(plan));
     out += section("Layers", layers);
-    out += fmt::format("Starts {} in {}. Nothing was run.\n", plan.argv.front(), plan.work_directory);
+    out +=
+        fmt::format("Starts {} in {}. Nothing was run.\n", plan.argv.front(), plan.work_directory);
     return out;
 }
 

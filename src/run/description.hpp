@@ -1,5 +1,5 @@
-// What a plan exposes and what a run did, for people (`--explain`) and for scripts (`--json`, `--report`).
-// One walk over the same tables serves both, so they cannot differ.
+// What a plan exposes and what a run did, for people (`--explain`) and for scripts (`--json`,
+// `--report`). One walk over the same tables serves both, so they cannot differ.
 #pragma once
 #include "run/supervise.hpp"
 #include <glove/container/launch.hpp>

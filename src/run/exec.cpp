@@ -1,5 +1,5 @@
-// The story of `glove exec`: plan, put the intent on record, launch, release, watch, put the outcome on
-// record.
+// The story of `glove exec`: plan, put the intent on record, launch, release, watch, put the
+// outcome on record.
 //
 // There is no path in this file on which the command runs outside of the perimeter.
 #include "run/description.hpp"
@@ -28,7 +28,8 @@ namespace {
 }
 
 // $NAME/glove, or ~/FALLBACK/glove (XDG base directories).
-[[nodiscard]] auto xdg_directory(const char* name, std::string_view fallback) -> result<std::string> {
+[[nodiscard]] auto xdg_directory(const char* name, std::string_view fallback)
+    -> result<std::string> {
     if (const char* const set = std::getenv(name); set != nullptr && *set != '\0') {
         if (*set != '/')
             return fail(errc::invalid_input, "exec.directories",
@@ -65,12 +66,13 @@ struct file_places {
 [[nodiscard]] auto check_streams() -> result<> {
     constexpr const char* names[] = {"standard input", "standard output", "standard error"};
     for (int stream = 0; stream < 3; ++stream) {
-        struct ::stat found {};
+        struct ::stat found{};
         if (::fstat(stream, &found) != 0) return fail_os("exec.streams", errno, names[stream]);
         if (S_ISDIR(found.st_mode))
             return fail(errc::not_permitted, "exec.streams",
-                        std::string{names[stream]} + " is a directory: it would lead the agent out of "
-                                                     "its root",
+                        std::string{names[stream]} +
+                            " is a directory: it would lead the agent out of "
+                            "its root",
                         "redirect it from or to a file, a pipe or /dev/null");
     }
     return {};
@@ -87,9 +89,11 @@ struct file_places {
 
 [[nodiscard]] auto describe(const outcome& ended) -> std::string {
     std::string out = "{\"cause\":\"" + std::string{to_string(ended.cause)} + "\",";
-    return out + (WIFSIGNALED(ended.wait_status)
-                      ? "\"signal\":" + std::to_string(WTERMSIG(ended.wait_status))
-                      : "\"code\":" + std::to_string(WEXITSTATUS(ended.wait_status))) + "}";
+    return out +
+           (WIFSIGNALED(ended.wait_status)
+                ? "\"signal\":" + std::to_string(WTERMSIG(ended.wait_status))
+                : "\"code\":" + std::to_string(WEXITSTATUS(ended.wait_status))) +
+           "}";
 }
 
 class exec_run {
@@ -127,10 +131,10 @@ private:
             places_.audit_log = directory + "/" + record_.run + ".jsonl";
         }
         record_.audit_log = places_.audit_log;
-        GLOVE_TRY(auto opened, audit::jsonl_sink::open(places_.audit_log,
-                                                       request_.audit_sync
-                                                           ? audit::durability::power
-                                                           : audit::durability::process));
+        GLOVE_TRY(auto opened,
+                  audit::jsonl_sink::open(places_.audit_log, request_.audit_sync
+                                                                 ? audit::durability::power
+                                                                 : audit::durability::process));
         audit_.emplace(std::move(opened));
         if (places_.report) {
             GLOVE_TRY(report_directory_, sys::make_directory(sys::parent_of(*places_.report)));
@@ -141,9 +145,8 @@ private:
     [[nodiscard]] auto contain() -> result<outcome> {
         GLOVE_TRY(auto inbox, signal_inbox::open());
         std::optional<output_relay> relay;
-        container::launch_request launch{.plan = &plan_,
-                                         .arguments = request_.arguments,
-                                         .open_files = open_files_};
+        container::launch_request launch{
+            .plan = &plan_, .arguments = request_.arguments, .open_files = open_files_};
         if (plan_.limits.output_bytes) {
             GLOVE_TRY(auto made, output_relay::create(*plan_.limits.output_bytes));
             relay.emplace(std::move(made));
@@ -181,10 +184,10 @@ private:
     }
 
     [[nodiscard]] auto close_records() -> result<> {
-        auto audited = put_on_record(audit::action::agent_exit,
-                                     record_.ended ? audit::status::ok : audit::status::execution_error,
-                                     record_.problem ? std::optional{record_.problem->detail}
-                                                     : std::nullopt);
+        auto audited =
+            put_on_record(audit::action::agent_exit,
+                          record_.ended ? audit::status::ok : audit::status::execution_error,
+                          record_.problem ? std::optional{record_.problem->detail} : std::nullopt);
         if (!places_.report) return audited;
         GLOVE_CHECK(sys::replace_private_file(
             report_directory_, places_.report->substr(places_.report->rfind('/') + 1),
@@ -194,9 +197,11 @@ private:
 
     void tell(const outcome& ended) const {
         if (ended.cause == exit_cause::wall_time)
-            (void)std::fputs("glove: the wall-time limit was reached, so the agent was ended\n", stderr);
+            (void)std::fputs("glove: the wall-time limit was reached, so the agent was ended\n",
+                             stderr);
         if (ended.cause == exit_cause::output_bytes)
-            (void)std::fputs("glove: the output limit was reached, so the agent was ended\n", stderr);
+            (void)std::fputs("glove: the output limit was reached, so the agent was ended\n",
+                             stderr);
     }
 
     exec_request request_;
@@ -210,7 +215,8 @@ private:
     std::string call_;
 };
 
-[[nodiscard]] auto explain(const exec_request& request, const container::plan& plan) -> result<int> {
+[[nodiscard]] auto explain(const exec_request& request, const container::plan& plan)
+    -> result<int> {
     GLOVE_CHECK(sys::write_all(sys::fd_ref::standard_output(),
                                request.json ? explain_json(plan) : explain_text(plan)));
     return 0;
@@ -219,7 +225,8 @@ private:
 void hint(const container::plan& plan) {
     if (plan.has_workspace || ::isatty(2) != 1) return;
     (void)std::fputs("glove: no --workspace was given, so the agent starts in an empty private "
-                     "directory that is gone afterwards\n", stderr);
+                     "directory that is gone afterwards\n",
+                     stderr);
 }
 
 } // namespace
@@ -251,10 +258,11 @@ auto exec(exec_request request) -> result<int> {
 auto status_of(const error& problem) -> exit_status {
     if (problem.step == "agent.start" && problem.os != 0) {
         if (problem.os == ENOENT || problem.os == ENOTDIR) return exit_status::not_found;
-        if (problem.detail != "seccomp" && problem.detail != "clone") return exit_status::not_executable;
+        if (problem.detail != "seccomp" && problem.detail != "clone")
+            return exit_status::not_executable;
     }
-    const bool usage = problem.step.starts_with("grant.") || problem.step.starts_with("environment.") ||
-                       problem.step == "plan.command";
+    const bool usage = problem.step.starts_with("grant.") ||
+                       problem.step.starts_with("environment.") || problem.step == "plan.command";
     return usage ? exit_status::usage : exit_status::refused;
 }
 

@@ -1,8 +1,8 @@
 // Counts what the agent writes on its way to Glove's own stdout and stderr.
 //
-// Guarantees: bytes pass unchanged and in order; exactly `limit` of them pass; the relay never blocks
-// in a write to a pipe, so a reader that does not read cannot stop the clock of the run. Streams that
-// are one file for the caller stay one for the agent.
+// Guarantees: bytes pass unchanged and in order; exactly `limit` of them pass; the relay never
+// blocks in a write to a pipe, so a reader that does not read cannot stop the clock of the run.
+// Streams that are one file for the caller stay one for the agent.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -25,7 +25,9 @@ public:
     // What to wait for now; one or two entries, none once both streams have ended.
     [[nodiscard]] auto interest() const -> std::vector<::pollfd>;
     void advance(const std::vector<::pollfd>& ready);
-    [[nodiscard]] auto limit_reached() const noexcept -> bool { return passed_ == limit_ && excess_; }
+    [[nodiscard]] auto limit_reached() const noexcept -> bool {
+        return passed_ == limit_ && excess_;
+    }
     [[nodiscard]] auto passed() const noexcept -> std::uint64_t { return passed_; }
 
 private:

@@ -53,9 +53,8 @@ public:
         }
         GLOVE_TRY(const auto ended, agent_.collect());
         drain();
-        outcome out{.cause = stopped_by_.value_or(WIFSIGNALED(ended.wait_status)
-                                                      ? exit_cause::signaled
-                                                      : exit_cause::exited),
+        outcome out{.cause = stopped_by_.value_or(
+                        WIFSIGNALED(ended.wait_status) ? exit_cause::signaled : exit_cause::exited),
                     .wait_status = ended.wait_status,
                     .output_bytes = {}};
         if (relay_ != nullptr) out.output_bytes = relay_->passed();
@@ -72,13 +71,13 @@ private:
         if (::ppoll(sources_.data(), sources_.size(), timeout ? &*timeout : nullptr, nullptr) < 0)
             return;
         ended_ = sources_.front().revents != 0;
-        if (relay_ != nullptr)
-            relay_->advance({sources_.begin() + 2, sources_.end()});
+        if (relay_ != nullptr) relay_->advance({sources_.begin() + 2, sources_.end()});
     }
 
     [[nodiscard]] auto until_next_deadline() const -> std::optional<::timespec> {
         auto next = kill_deadline_;
-        if (!stopped_by_ && wall_deadline_ && (!next || *wall_deadline_ < *next)) next = wall_deadline_;
+        if (!stopped_by_ && wall_deadline_ && (!next || *wall_deadline_ < *next))
+            next = wall_deadline_;
         if (!next) return std::nullopt;
         const auto left = std::max(*next - time_.monotonic(), nanoseconds{0});
         const auto whole = std::chrono::duration_cast<std::chrono::seconds>(left);
@@ -112,7 +111,8 @@ private:
         if (relay_ == nullptr) return;
         for (auto waiting = relay_->interest(); !waiting.empty(); waiting = relay_->interest()) {
             if (stopped_by_ && ::poll(waiting.data(), waiting.size(), 1000) == 0) return;
-            if (!stopped_by_ && ::poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR) return;
+            if (!stopped_by_ && ::poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR)
+                return;
             relay_->advance(waiting);
         }
     }
@@ -138,7 +138,7 @@ auto signal_inbox::open() -> result<signal_inbox> {
     ::sigemptyset(&wanted);
     for (const auto& row : forwarded) {
         // What the caller ignores (nohup, a background job) stays ignored.
-        struct ::sigaction now {};
+        struct ::sigaction now{};
         if (::sigaction(row.number, nullptr, &now) != 0) return fail_os("signals.query");
         if (now.sa_handler != SIG_IGN) ::sigaddset(&wanted, row.number);
     }
@@ -154,7 +154,8 @@ auto signal_inbox::open() -> result<signal_inbox> {
 auto signal_inbox::take() -> std::optional<received> {
     ::signalfd_siginfo info{};
     if (::read(fd_.get(), &info, sizeof info) != sizeof info) return std::nullopt;
-    return received{.number = static_cast<int>(info.ssi_signo), .typed = info.ssi_code == SI_KERNEL};
+    return received{.number = static_cast<int>(info.ssi_signo),
+                    .typed = info.ssi_code == SI_KERNEL};
 }
 
 auto supervise(container::running& agent, const container::limits& limits, output_relay* relay,

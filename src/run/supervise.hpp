@@ -1,5 +1,5 @@
-// Waits for a running agent: passes signals on, keeps the clock, counts output, and ends the namespace
-// when a limit or a request says so.
+// Waits for a running agent: passes signals on, keeps the clock, counts output, and ends the
+// namespace when a limit or a request says so.
 #pragma once
 #include "run/output_relay.hpp"
 #include <chrono>
@@ -28,8 +28,8 @@ struct outcome {
 // How long an agent that was asked to end may take.
 inline constexpr std::chrono::seconds termination_grace{5};
 
-// Signals that Glove takes note of. Blocks them on construction, so that none is lost before `fd` is
-// waited for, and restores the mask.
+// Signals that Glove takes note of. Blocks them on construction, so that none is lost before `fd`
+// is waited for, and restores the mask.
 class signal_inbox {
 public:
     [[nodiscard]] static auto open() -> result<signal_inbox>;

@@ -113,8 +113,7 @@ public:
         for (const auto& at : levels_) {
             if (at.type == kind::array)
                 out.append("[").append(std::to_string(at.elements.size())).append("]");
-            else if (!at.name.empty())
-                out.append(".").append(readable_name(at.name));
+            else if (!at.name.empty()) out.append(".").append(readable_name(at.name));
         }
         return out;
     }
@@ -151,10 +150,8 @@ private:
             return true;
         }
         auto& top = levels_.back();
-        if (top.type == kind::array)
-            top.elements.push_back(std::move(done));
-        else
-            top.members.push_back(member{std::move(top.name), std::move(done)});
+        if (top.type == kind::array) top.elements.push_back(std::move(done));
+        else top.members.push_back(member{std::move(top.name), std::move(done)});
         return true;
     }
 

@@ -69,16 +69,11 @@ public:
         std::size_t open = 0;
         while (!done()) {
             const char c = text_[at_];
-            if (c == '"')
-                skip_string();
-            else if (c == '{' || c == '[')
-                ++open, ++at_;
-            else if (open == 0 && (c == ',' || c == '}' || c == ']'))
-                break;
-            else if (c == '}' || c == ']')
-                --open, ++at_;
-            else
-                ++at_;
+            if (c == '"') skip_string();
+            else if (c == '{' || c == '[') ++open, ++at_;
+            else if (open == 0 && (c == ',' || c == '}' || c == ']')) break;
+            else if (c == '}' || c == ']') --open, ++at_;
+            else ++at_;
         }
         auto out = text_.substr(from, at_ - from);
         while (!out.empty() &&
@@ -153,8 +148,7 @@ auto make_number(std::string_view text) -> std::optional<value> {
     if (found == form::integer && text != "-0") {
         if (text.front() == '-') {
             if (const auto integer = parse<std::int64_t>(text)) return value{*integer};
-        } else if (const auto integer = parse<std::uint64_t>(text))
-            return value{*integer};
+        } else if (const auto integer = parse<std::uint64_t>(text)) return value{*integer};
     }
     return value{number{std::string{text}}};
 }
@@ -184,10 +178,8 @@ void writer::element(const value& tree) {
     case kind::null: element(nullptr); return;
     case kind::boolean: element(*tree.as_bool()); return;
     case kind::integer:
-        if (const auto integer = tree.as_unsigned())
-            element(*integer);
-        else
-            element(*tree.as_signed());
+        if (const auto integer = tree.as_unsigned()) element(*integer);
+        else element(*tree.as_signed());
         return;
     case kind::number: raw(tree.as_number()->text()); return;
     case kind::string: element(*tree.as_string()); return;

@@ -49,12 +49,9 @@ void append_quoted(std::string& out, std::string_view text) {
         text.remove_prefix(plain);
         if (text.empty()) break;
         const auto step = next_utf8(text);
-        if (!step.well_formed)
-            out += replacement;
-        else if (step.size == 1)
-            append_escape(out, text.front());
-        else
-            out += text.substr(0, step.size);
+        if (!step.well_formed) out += replacement;
+        else if (step.size == 1) append_escape(out, text.front());
+        else out += text.substr(0, step.size);
         text.remove_prefix(step.size);
     }
     out += '"';

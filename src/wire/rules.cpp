@@ -5,10 +5,8 @@ namespace glove::wire {
 auto to_string(const place& at) -> std::string {
     if (at.parent == nullptr) return "$";
     auto out = to_string(*at.parent);
-    if (at.name.data() == nullptr)
-        out.append("[").append(std::to_string(at.index)).append("]");
-    else
-        out.append(".").append(json::readable_name(at.name));
+    if (at.name.data() == nullptr) out.append("[").append(std::to_string(at.index)).append("]");
+    else out.append(".").append(json::readable_name(at.name));
     return out;
 }
 

@@ -1,8 +1,8 @@
 // The local activity record: one JSON object a line, in a file of the owner alone.
 //
-// Guarantees: a line is appended whole under a lock, or the append fails; a file that is a link, has a
-// second name, belongs to another or can be read by others is refused. It does not protect the file
-// from a host process of the same user.
+// Guarantees: a line is appended whole under a lock, or the append fails; a file that is a link,
+// has a second name, belongs to another or can be read by others is refused. It does not protect
+// the file from a host process of the same user.
 #pragma once
 #include <glove/base/audit.hpp>
 #include <glove/sys/fd.hpp>

@@ -1,7 +1,7 @@
 // What is put on record, and the seam through which every component does it.
 //
-// An intent is recorded with status `pending` before it is carried out; a component whose append fails
-// must not carry it out.
+// An intent is recorded with status `pending` before it is carried out; a component whose append
+// fails must not carry it out.
 #pragma once
 #include <cstdint>
 #include <glove/base/error.hpp>
@@ -10,7 +10,14 @@
 
 namespace glove::audit {
 
-enum class action : std::uint8_t { list_tools, call_tool, initialize, agent_launch, agent_exit, egress };
+enum class action : std::uint8_t {
+    list_tools,
+    call_tool,
+    initialize,
+    agent_launch,
+    agent_exit,
+    egress
+};
 enum class status : std::uint8_t {
     pending, // the intent; the outcome follows under the same call id
     ok,

@@ -46,7 +46,9 @@ struct tree_entry {
 struct user_identity {
     ::uid_t uid = 0;
     ::gid_t gid = 0;
-    [[nodiscard]] auto name() const noexcept -> std::string_view { return uid == 0 ? "root" : "agent"; }
+    [[nodiscard]] auto name() const noexcept -> std::string_view {
+        return uid == 0 ? "root" : "agent";
+    }
 };
 
 // The one private file system: all scratch directories share these two bounds.
@@ -78,7 +80,8 @@ inline constexpr std::string_view search_path =
 // Looks at the host and decides. Errors name the flag, the path and the reason.
 [[nodiscard]] auto make_plan(const profile& wish) -> result<plan>;
 
-// Parts of `make_plan`, apart so that they can be tested on made-up trees. ---------------------------
+// Parts of `make_plan`, apart so that they can be tested on made-up trees.
+// ---------------------------
 
 // A path with every symbolic link on the way to it. `links` are (canonical name, target as stored).
 struct resolved_path {
@@ -87,7 +90,8 @@ struct resolved_path {
 };
 [[nodiscard]] auto resolve(const std::string& path) -> result<resolved_path>;
 
-// The system view found under `root` ("" is the host): links stay links, what is missing is left out.
+// The system view found under `root` ("" is the host): links stay links, what is missing is left
+// out.
 [[nodiscard]] auto discover_system(const std::string& root) -> result<std::vector<tree_entry>>;
 
 // Files of /etc that Glove writes itself.

@@ -27,8 +27,8 @@ struct exec_request {
 // The status that tells what kind of failure an error of `exec` was.
 [[nodiscard]] auto status_of(const error& problem) -> exit_status;
 
-// Descriptors 0, 1 and 2 exist from here on (/dev/null where the caller closed them), so that no other
-// file can take their place. The first thing that a program does.
+// Descriptors 0, 1 and 2 exist from here on (/dev/null where the caller closed them), so that no
+// other file can take their place. The first thing that a program does.
 [[nodiscard]] auto claim_standard_streams() -> result<>;
 
 } // namespace glove::run

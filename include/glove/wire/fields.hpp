@@ -84,8 +84,7 @@ template<auto Member, auto Rule>
         };
         if (presence == need::defaulted)
             out.absent = [](const owner& in) { return in.*Member == owner{}.*Member; };
-        else
-            out.absent = [](const owner&) { return false; };
+        else out.absent = [](const owner&) { return false; };
         out.write = [](json::writer& to, const owner& in) { Rule.write(to, in.*Member); };
     }
     return out;

@@ -56,10 +56,8 @@ public:
     template<std::integral I>
         requires(!std::same_as<I, bool> && !std::same_as<I, char>)
     value(I integer) {
-        if (std::in_range<std::uint64_t>(integer))
-            data_ = static_cast<std::uint64_t>(integer);
-        else
-            data_ = static_cast<std::int64_t>(integer);
+        if (std::in_range<std::uint64_t>(integer)) data_ = static_cast<std::uint64_t>(integer);
+        else data_ = static_cast<std::int64_t>(integer);
     }
     value(std::string text) : data_{std::move(text)} {}
     value(std::string_view text) : data_{std::string{text}} {}

@@ -48,10 +48,8 @@ public:
     template<std::integral I>
         requires(!std::same_as<I, bool> && !std::same_as<I, char>)
     void element(I integer) {
-        if constexpr (std::signed_integral<I>)
-            put_signed(integer);
-        else
-            put_unsigned(integer);
+        if constexpr (std::signed_integral<I>) put_signed(integer);
+        else put_unsigned(integer);
     }
     void element(std::string_view text);
     void element(const std::string& text) { element(std::string_view{text}); }

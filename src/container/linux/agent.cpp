@@ -94,8 +94,8 @@ auto agent_main(void* argument) noexcept -> int {
 
 failure start_agent(setup_state& state) noexcept {
     agent_start start{.state = &state, .outcome = {}};
-    state.agent = ::clone(agent_main, agent_stack + stack_bytes,
-                          CLONE_VM | CLONE_VFORK | SIGCHLD, &start);
+    state.agent =
+        ::clone(agent_main, agent_stack + stack_bytes, CLONE_VM | CLONE_VFORK | SIGCHLD, &start);
     if (state.agent < 0) return {.os = errno, .where = call::clone};
     return start.outcome;
 }

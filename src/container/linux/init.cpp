@@ -54,7 +54,8 @@ auto seal_descriptors(setup_state& state) noexcept -> failure {
         const int source = state.plan->streams[static_cast<std::size_t>(stream)];
         if (source != stream && ::dup2(source, stream) < 0) return outcome(false, call::dup2);
     }
-    if (state.plan->control != control_descriptor && ::dup3(state.plan->control, control_descriptor, O_CLOEXEC) < 0)
+    if (state.plan->control != control_descriptor &&
+        ::dup3(state.plan->control, control_descriptor, O_CLOEXEC) < 0)
         return outcome(false, call::dup3);
     return outcome(sys::close_range(control_descriptor + 1, ~0U, 0) == 0, call::close_range);
 }
@@ -66,7 +67,8 @@ auto forbid_inspection(setup_state&) noexcept -> failure {
     return outcome(::prctl(PR_SET_DUMPABLE, 0) == 0, call::prctl);
 }
 
-// Second line only: it goes by thread and can be lost. The control channel's end of file is the first.
+// Second line only: it goes by thread and can be lost. The control channel's end of file is the
+// first.
 auto die_with_supervisor(setup_state&) noexcept -> failure {
     return outcome(::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0, call::prctl);
 }
@@ -112,9 +114,10 @@ auto forbid_new_privileges(setup_state&) noexcept -> failure {
 }
 
 auto drop_capabilities(setup_state&) noexcept -> failure {
-    constexpr unsigned long locked =
-        SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED |
-        SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
+    constexpr unsigned long locked = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
+                                     SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
+                                     SECBIT_NO_CAP_AMBIENT_RAISE |
+                                     SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
     if (::prctl(PR_SET_SECUREBITS, locked) != 0) return outcome(false, call::prctl);
     for (unsigned long number = 0; ::prctl(PR_CAPBSET_DROP, number) == 0; ++number)
         if (number > 63) return {.os = EOVERFLOW, .where = call::prctl};
@@ -205,8 +208,12 @@ void run_init(const setup_plan& plan) noexcept {
     for (std::uint8_t i = 0; i < std::size(steps); ++i) {
         const auto bad = steps[i].run(state);
         if (bad.os != 0) {
-            send({.what = news::failed, .step = i, .where = bad.where, .value = bad.os,
-                  .index = bad.index, .armed = armed});
+            send({.what = news::failed,
+                  .step = i,
+                  .where = bad.where,
+                  .value = bad.os,
+                  .index = bad.index,
+                  .armed = armed});
             ::_exit(125);
         }
         armed |= std::uint64_t{1} << i;
@@ -214,8 +221,12 @@ void run_init(const setup_plan& plan) noexcept {
     // The streams are the agent's alone: a reader sees their end when the agent closes them.
     if (sys::close_range(0, 2, 0) != 0) ::_exit(125);
     const int status = watch(state);
-    send({.what = news::ended, .step = 0, .where = call::none, .value = status,
-          .index = failure::no_index, .armed = armed});
+    send({.what = news::ended,
+          .step = 0,
+          .where = call::none,
+          .value = status,
+          .index = failure::no_index,
+          .armed = armed});
     ::_exit(0);
 }
 

@@ -26,10 +26,11 @@ struct prepared_launch {
 namespace {
 
 // CLONE_NEWUSER owns the others, so they need no privilege of the host.
-constexpr std::uint64_t namespaces = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET |
-                                     CLONE_NEWIPC | CLONE_NEWUTS;
-constexpr std::string_view clone_layers[] = {"user namespace", "pid namespace", "mount namespace",
-                                             "network namespace", "ipc namespace", "uts namespace"};
+constexpr std::uint64_t namespaces =
+    CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
+constexpr std::string_view clone_layers[] = {"user namespace",  "pid namespace",
+                                             "mount namespace", "network namespace",
+                                             "ipc namespace",   "uts namespace"};
 
 [[nodiscard]] auto pointers(const std::vector<std::string>& texts) -> std::vector<const char*> {
     std::vector<const char*> out;
@@ -151,14 +152,17 @@ struct cloned {
 
 // The child is not reaped before `launch` returns, so its number names it and nothing else.
 [[nodiscard]] auto write_id_maps(::pid_t child, const user_identity& user) -> result<> {
-    const sys::unique_fd process{::open(("/proc/" + std::to_string(child)).c_str(),
-                                        O_PATH | O_DIRECTORY | O_CLOEXEC)};
+    const sys::unique_fd process{
+        ::open(("/proc/" + std::to_string(child)).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)};
     if (!process) return fail_os("launch.id_maps", errno, "open /proc/PID");
-    struct ::statfs type {};
-    if (::fstatfs(process.get(), &type) != 0) return fail_os("launch.id_maps", errno, "fstatfs /proc");
+    struct ::statfs type{};
+    if (::fstatfs(process.get(), &type) != 0)
+        return fail_os("launch.id_maps", errno, "fstatfs /proc");
     if (type.f_type != PROC_SUPER_MAGIC)
         return fail(errc::not_permitted, "launch.id_maps", "/proc is not the kernel's procfs");
-    const auto same = [](auto id) { return std::to_string(id) + " " + std::to_string(id) + " 1\n"; };
+    const auto same = [](auto id) {
+        return std::to_string(id) + " " + std::to_string(id) + " 1\n";
+    };
     GLOVE_CHECK(write_setting(process, "setgroups", "deny"));
     GLOVE_CHECK(write_setting(process, "uid_map", same(user.uid)));
     return write_setting(process, "gid_map", same(user.gid));
@@ -177,8 +181,8 @@ struct cloned {
     const bool of_tree = step == "mount.tree" && news.index < source.tree.size();
     if (of_tree) detail += " for " + source.tree[news.index].path;
     if (news.where == call::execve)
-        detail = news.index < source.programs.size() ? source.programs[news.index]
-                                                     : source.argv.front();
+        detail =
+            news.index < source.programs.size() ? source.programs[news.index] : source.argv.front();
     if (news.value == ESTALE && of_tree)
         detail = source.tree[news.index].path + " was replaced while the sandbox was being built";
     return {classify(news.value), step, news.value, std::move(detail),

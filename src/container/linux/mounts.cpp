@@ -1,9 +1,9 @@
 // Builds the root file system inside the new mount namespace.
 //
-// Guarantees: one tmpfs of bounded size and inode count holds everything private; every source is the
-// inode that the parent pinned, compared by device, inode and type right before it is cloned; no
-// mount point is ever made outside that tmpfs, so the host's tree is never written; all clones are
-// private, so that later mounts of the host do not appear inside.
+// Guarantees: one tmpfs of bounded size and inode count holds everything private; every source is
+// the inode that the parent pinned, compared by device, inode and type right before it is cloned;
+// no mount point is ever made outside that tmpfs, so the host's tree is never written; all clones
+// are private, so that later mounts of the host do not appear inside.
 //
 // Runs between clone and exec: system calls only.
 #include "container/linux/steps.hpp"
@@ -19,7 +19,8 @@ namespace glove::container {
 
 namespace {
 
-// The stand-ins for masked paths; unlinked before the agent starts, which leaves them empty for good.
+// The stand-ins for masked paths; unlinked before the agent starts, which leaves them empty for
+// good.
 constexpr const char* mask_directory = "mask.d";
 constexpr const char* mask_file = "mask.f";
 
@@ -30,7 +31,8 @@ public:
     scoped(const scoped&) = delete;
     auto operator=(const scoped&) -> scoped& = delete;
     ~scoped() {
-        if (fd_ >= 0) (void)sys::close_range(static_cast<unsigned>(fd_), static_cast<unsigned>(fd_), 0);
+        if (fd_ >= 0)
+            (void)sys::close_range(static_cast<unsigned>(fd_), static_cast<unsigned>(fd_), 0);
     }
     [[nodiscard]] auto get() const noexcept -> int { return fd_; }
     explicit operator bool() const noexcept { return fd_ >= 0; }
@@ -47,7 +49,7 @@ private:
 
 // ESTALE tells a swap apart from everything the kernel itself reports here.
 [[nodiscard]] auto require_identity(int fd, const sys::file_identity& pinned) noexcept -> failure {
-    struct ::statx now {};
+    struct ::statx now{};
     if (::statx(fd, "", AT_EMPTY_PATH | AT_STATX_SYNC_AS_STAT, STATX_TYPE | STATX_INO, &now) != 0)
         return broken(call::statx);
     const sys::file_identity found{.device = ::makedev(now.stx_dev_major, now.stx_dev_minor),
@@ -71,7 +73,8 @@ private:
     wanted.propagation = MS_PRIVATE;
     if (sys::mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, wanted) != 0)
         return broken(call::mount_setattr);
-    if (sys::move_mount(tree, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) != 0)
+    if (sys::move_mount(tree, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) !=
+        0)
         return broken(call::move_mount);
     return {};
 }
@@ -145,7 +148,8 @@ auto add_scratch(setup_state& state, const tree_operation& op) noexcept -> failu
     return clone_and_attach(place.get(), place.get(), MOUNT_ATTR_NODEV);
 }
 
-[[nodiscard]] auto put_mask(setup_state& state, int target, bool over_directory) noexcept -> failure {
+[[nodiscard]] auto put_mask(setup_state& state, int target, bool over_directory) noexcept
+    -> failure {
     const scoped stand_in{
         open_without_links(state.root, over_directory ? mask_directory : mask_file)};
     if (!stand_in) return broken(call::openat2);
@@ -160,7 +164,7 @@ auto add_mask(setup_state& state, const tree_operation& op) noexcept -> failure 
         if (errno == ENOENT && op.may_vanish) return {};
         return broken(call::openat2);
     }
-    struct ::statx now {};
+    struct ::statx now{};
     if (::statx(target.get(), "", AT_EMPTY_PATH, STATX_TYPE, &now) != 0) return broken(call::statx);
     if (type_of(now) == S_IFLNK) return {.os = ESTALE, .where = call::statx};
     return put_mask(state, target.get(), type_of(now) == S_IFDIR);
@@ -200,27 +204,29 @@ struct proc_guard {
     const char* name;
     guard how;
 };
-// What of /proc reaches beyond the namespace: settings of the kernel, and views of its memory, keys,
-// timers and hardware. A name that this kernel does not have is skipped.
+// What of /proc reaches beyond the namespace: settings of the kernel, and views of its memory,
+// keys, timers and hardware. A name that this kernel does not have is skipped.
 constexpr proc_guard proc_guards[] = {
-    {"acpi", guard::masked},          {"asound", guard::masked},
-    {"bus", guard::read_only},        {"fs", guard::read_only},
-    {"irq", guard::read_only},        {"kcore", guard::masked},
-    {"key-users", guard::masked},     {"keys", guard::masked},
-    {"kmsg", guard::masked},          {"latency_stats", guard::masked},
-    {"sched_debug", guard::masked},   {"scsi", guard::masked},
-    {"sys", guard::read_only},        {"sysrq-trigger", guard::read_only},
-    {"sysvipc", guard::read_only},    {"timer_list", guard::masked},
+    {"acpi", guard::masked},        {"asound", guard::masked},
+    {"bus", guard::read_only},      {"fs", guard::read_only},
+    {"irq", guard::read_only},      {"kcore", guard::masked},
+    {"key-users", guard::masked},   {"keys", guard::masked},
+    {"kmsg", guard::masked},        {"latency_stats", guard::masked},
+    {"sched_debug", guard::masked}, {"scsi", guard::masked},
+    {"sys", guard::read_only},      {"sysrq-trigger", guard::read_only},
+    {"sysvipc", guard::read_only},  {"timer_list", guard::masked},
     {"timer_stats", guard::masked},
 };
 
-[[nodiscard]] auto guard_entry(setup_state& state, const char* name, guard how) noexcept -> failure {
+[[nodiscard]] auto guard_entry(setup_state& state, const char* name, guard how) noexcept
+    -> failure {
     const scoped entry{open_without_links(state.proc, name)};
     if (!entry) return errno == ENOENT ? failure{} : broken(call::openat2);
     if (how == guard::read_only)
         return clone_and_attach(entry.get(), entry.get(), MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV);
-    struct ::statx found {};
-    if (::statx(entry.get(), "", AT_EMPTY_PATH, STATX_TYPE, &found) != 0) return broken(call::statx);
+    struct ::statx found{};
+    if (::statx(entry.get(), "", AT_EMPTY_PATH, STATX_TYPE, &found) != 0)
+        return broken(call::statx);
     return put_mask(state, entry.get(), type_of(found) == S_IFDIR);
 }
 
@@ -238,8 +244,8 @@ struct directory_record { // linux_dirent64, which glibc keeps to itself
     char name[1];
 };
 
-// Root of the host owns every file of /proc that is not a process's and could chmod it for the whole
-// machine, so for root whatever the table does not name is read-only as well.
+// Root of the host owns every file of /proc that is not a process's and could chmod it for the
+// whole machine, so for root whatever the table does not name is read-only as well.
 [[nodiscard]] auto guard_unlisted(setup_state& state) noexcept -> failure {
     const scoped listing{::openat(state.proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
     if (!listing) return broken(call::openat);

@@ -65,12 +65,15 @@ auto remedy_for(std::string_view step, int os) -> std::string {
     const bool denied = os == EPERM || os == EACCES;
     if (step == "launch.namespaces") return std::string{namespaces_remedy(os)};
     if (step == "mount.proc" && denied && proc_is_masked())
-        return "parts of /proc are covered in the surrounding container, so the kernel refuses a new "
+        return "parts of /proc are covered in the surrounding container, so the kernel refuses a "
+               "new "
                "one: start that container with an uncovered /proc (Docker: --security-opt "
                "systempaths=unconfined)";
     if (step == "init.keyring" && os == EDQUOT)
-        return "this user has as many keys as kernel.keys.maxkeys allows: raise it, or end other runs";
-    if (step == "mount.tree" && os == ESTALE) return "start it again when nothing replaces that path";
+        return "this user has as many keys as kernel.keys.maxkeys allows: raise it, or end other "
+               "runs";
+    if (step == "mount.tree" && os == ESTALE)
+        return "start it again when nothing replaces that path";
     if (step != "agent.start" && denied) {
         if (apparmor_restricts()) return std::string{apparmor_advice};
         if (under_filter()) return std::string{filter_advice};

@@ -10,8 +10,8 @@
 
 namespace glove::container {
 
-// One entry of the tree, ready for the child. `path` has no leading slash: it is relative to the new
-// root's descriptor.
+// One entry of the tree, ready for the child. `path` has no leading slash: it is relative to the
+// new root's descriptor.
 struct tree_operation {
     entry_kind kind;
     const char* path;
@@ -39,8 +39,8 @@ struct setup_plan {
     std::span<const ::sock_filter> filter;
     ::rlimit open_files; // the caller's, which the supervisor may have raised for its pins
     bool loopback;
-    bool host_root; // uid 0 of the host: owns the files of /proc that are not a process's
-    char* arguments;             // the argument and environment area, to be wiped
+    bool host_root;  // uid 0 of the host: owns the files of /proc that are not a process's
+    char* arguments; // the argument and environment area, to be wiped
     std::size_t arguments_size;
 };
 

@@ -1,4 +1,5 @@
-// The perimeter, in order. Reading the table is reading the sandbox: --explain and --report print it.
+// The perimeter, in order. Reading the table is reading the sandbox: --explain and --report print
+// it.
 #pragma once
 #include "container/linux/protocol.hpp"
 #include "container/linux/setup_plan.hpp"
@@ -13,15 +14,15 @@ inline constexpr int control_descriptor = 3;
 // What the steps share. Lives on init's stack; the agent step shares init's memory until exec.
 struct setup_state {
     const setup_plan* plan = nullptr;
-    int root = -1;         // the new root file system
-    int proc = -1;         // the new /proc
-    ::mode_t umask = 0;    // the caller's, given back to the agent
-    int children = -1;     // becomes readable when a process of the namespace has ended
+    int root = -1;      // the new root file system
+    int proc = -1;      // the new /proc
+    ::mode_t umask = 0; // the caller's, given back to the agent
+    int children = -1;  // becomes readable when a process of the namespace has ended
     ::pid_t agent = -1;
 };
 
 struct setup_step {
-    std::string_view name;  // of errors
+    std::string_view name; // of errors
     failure (*run)(setup_state&) noexcept;
     std::string_view layer; // what holds once it has run; empty for plumbing
 };
