@@ -143,6 +143,14 @@ auto exec_verb(const invocation& call) -> int {
     } catch (const CLI::CallForHelp&) {
         (void)std::fputs(app.help().c_str(), stdout);
         return 0;
+    } catch (const CLI::ExtrasError& problem) {
+        report_error(
+            {.code = errc::invalid_input,
+             .step = "usage",
+             .os = 0,
+             .detail = problem.what(),
+             .remedy = "put the command after --, as in: glove exec --workspace . -- bash"});
+        return static_cast<int>(run::exit_status::usage);
     } catch (const CLI::ParseError& problem) {
         report_error({.code = errc::invalid_input,
                       .step = "usage",
