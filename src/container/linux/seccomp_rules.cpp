@@ -292,7 +292,7 @@ auto expand(std::size_t program) -> std::vector<rule> {
                 if (const auto* const call = find(name))
                     rules.push_back({*call, row.clauses, row.otherwise, row.why});
             });
-    std::ranges::stable_sort(rules, {}, [](const rule& r) { return find(r.call.name); });
+    std::ranges::sort(rules, {}, [](const rule& r) { return find(r.call.name); });
     return rules;
 }
 
