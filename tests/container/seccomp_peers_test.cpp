@@ -71,7 +71,8 @@ TEST(SeccompPeers, everyday_programs_work) {
                     const auto pid = ::fork();
                     if (pid == 0) {
                         const int null = ::open("/dev/null", O_RDWR);
-                        for (const int stream : {0, 1}) ::dup2(null, stream);
+                        for (const int stream : {0, 1})
+                            require(null >= 0 && ::dup2(null, stream) >= 0, 118);
                         ::execlp("sh", "sh", "-c", p.script, nullptr);
                         ::_exit(127);
                     }

@@ -112,6 +112,55 @@ TEST(SeccompJudge, calls_with_a_way_back_are_absent) {
         EXPECT_EQ(answer(offline, name), absent) << name;
 }
 
+TEST(SeccompJudge, what_reaches_past_the_container_is_refused_in_every_tier) {
+    for (const auto* name : {"mount",
+                             "umount2",
+                             "pivot_root",
+                             "chroot",
+                             "open_tree",
+                             "open_tree_attr",
+                             "move_mount",
+                             "fsopen",
+                             "fsconfig",
+                             "fsmount",
+                             "fspick",
+                             "mount_setattr",
+                             "unshare",
+                             "setns",
+                             "bpf",
+                             "userfaultfd",
+                             "perf_event_open",
+                             "add_key",
+                             "request_key",
+                             "keyctl",
+                             "fanotify_init",
+                             "open_by_handle_at",
+                             "quotactl",
+                             "quotactl_fd",
+                             "init_module",
+                             "finit_module",
+                             "delete_module",
+                             "syslog",
+                             "acct",
+                             "swapon",
+                             "swapoff",
+                             "reboot",
+                             "sethostname",
+                             "setdomainname",
+                             "vhangup",
+                             "settimeofday",
+                             "clock_settime",
+                             "adjtimex",
+                             "clock_adjtime",
+                             "modify_ldt",
+                             "iopl",
+                             "ioperm",
+                             "fanotify_mark",
+                             "lsm_set_self_attr"})
+        for (const auto& program : variants)
+            EXPECT_EQ(answer(program, name), refuse(EPERM)) << name;
+}
+
 TEST(SeccompJudge, the_kernel_cannot_be_replaced) {
     for (const auto* name : {"kexec_load", "kexec_file_load"})
         EXPECT_EQ(answer(offline, name), kill) << name;
