@@ -162,7 +162,7 @@ private:
         if (part.size() > bounds_.string_bytes || text_.size() > bounds_.string_bytes - part.size())
             return refuse(ec, errc::limit_exceeded, "json.string", "the string is too long");
         if (bounds_.zero == nul::refused && std::find(part.begin(), part.end(), '\0') != part.end())
-            return refuse(ec, errc::invalid_input, "json.text", "a string holds NUL");
+            return refuse(ec, errc::invalid_input, "json.nul", "a string holds NUL");
         text_.append(part.data(), part.size());
         return true;
     }
@@ -188,12 +188,9 @@ private:
     const auto is = [&](bj::error e) { return ec == bj::make_error_code(e); };
     if (is(bj::error::exponent_overflow))
         return {errc::invalid_input, "json.number", "the exponent is out of range"};
-    if (is(bj::error::illegal_leading_surrogate) || is(bj::error::illegal_trailing_surrogate) ||
-        is(bj::error::expected_utf16_escape))
-        return {errc::invalid_input, "json.text", "a surrogate without its other half"};
     if (is(bj::error::incomplete))
         return {errc::invalid_input, "json.syntax", "the text ends early"};
-    return {errc::invalid_input, "json.syntax", ec.message()};
+    return {errc::invalid_input, "json.syntax", "syntax error"};
 }
 
 [[nodiscard]] auto fail_at(const refusal& why, std::size_t offset, const std::string& path) {
