@@ -126,6 +126,8 @@ TEST(JsonReader, TextThatIsNotStrictJsonIsRefused) {
     }
 }
 
+TEST(JsonReader, NoTextAtAllIsRefused) { EXPECT_EQ(step_of(std::string_view{}), "json.syntax"); }
+
 TEST(JsonReader, StringsThatAreNotUtf8AreRefused) {
     const std::string_view rows[] = {
         "\x80",
@@ -239,6 +241,12 @@ TEST(JsonReader, HostileNamesDoNotReachTheMessageAsTheyAre) {
     const auto late = read("{\"" + name + "\":[x]}");
     ASSERT_FALSE(late);
     EXPECT_LT(late.error().detail.size(), 200U);
+}
+
+TEST(JsonReader, NamesInMessagesArePrintableAndCut) {
+    EXPECT_EQ(wire::json::readable_name("a\x1b\x7f\xc3 z"), "a??? z");
+    EXPECT_EQ(wire::json::readable_name(std::string(64, 'n')), std::string(64, 'n'));
+    EXPECT_EQ(wire::json::readable_name(std::string(65, 'n')), std::string(64, 'n') + "...");
 }
 
 // --- numbers ---
