@@ -83,6 +83,10 @@ public:
                 return true;
         return false;
     }
+    [[nodiscard]] auto is_link(std::string_view path) const -> bool {
+        const auto found = entries_.find(path);
+        return found != entries_.end() && found->second.kind == entry_kind::link;
+    }
     // Every parent that nothing mounted provides becomes a directory.
     [[nodiscard]] auto finish() && -> std::vector<tree_entry> {
         std::vector<std::string> missing;
@@ -296,6 +300,35 @@ void add_grants(tree_builder& tree, std::vector<located_grant>& grants) {
                           .text = target});
 }
 
+// Where /home or /tmp is a link of the host that a grant brought in, the private place goes to
+// where the link leads: nothing is ever made through a link, which could lead out of the new root.
+[[nodiscard]] auto behind_links(const tree_builder& tree, const std::string& path)
+    -> result<std::string> {
+    for (auto up = path; up != "/"; up = sys::parent_of(up)) {
+        if (!tree.is_link(up)) continue;
+        GLOVE_TRY(const auto target, resolve(up));
+        return target.real + path.substr(up.size());
+    }
+    return path;
+}
+
+[[nodiscard]] auto add_scratch(tree_builder& tree) -> result<> {
+    for (const auto& place : scratch_places) {
+        GLOVE_TRY(auto path, behind_links(tree, std::string{place.path}));
+        // `check_place` refused a grant of the place itself; this one holds it by another name.
+        if (tree.covered(path))
+            return fail(errc::not_permitted, "grant.check",
+                        "a grant contains " + path + ", which Glove provides itself as " +
+                            std::string{place.path},
+                        "name the paths below it that the agent needs");
+        tree.add({.path = std::move(path),
+                  .kind = entry_kind::scratch,
+                  .mode = access::write,
+                  .permissions = place.permissions});
+    }
+    return {};
+}
+
 [[nodiscard]] auto add_devices(tree_builder& tree) -> result<> {
     for (const auto* const node : device_nodes) {
         GLOVE_TRY(auto pin, sys::pin(node, sys::follow::no));
@@ -343,11 +376,7 @@ void add_grants(tree_builder& tree, std::vector<located_grant>& grants) {
                 ->where.real;
     else out.work_directory = home_directory;
     add_grants(tree, grants);
-    for (const auto& place : scratch_places)
-        tree.add({.path = std::string{place.path},
-                  .kind = entry_kind::scratch,
-                  .mode = access::write,
-                  .permissions = place.permissions});
+    GLOVE_CHECK(add_scratch(tree));
     GLOVE_CHECK(add_devices(tree));
     for (const auto* const point : mount_points) tree.add({.path = point});
     for (auto& file : identity_files(out.user, login_shell())) tree.add(std::move(file));
