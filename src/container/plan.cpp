@@ -185,6 +185,9 @@ struct located_grant {
             real = resolve(at);
         }
         if (!real) return std::unexpected(std::move(real).error());
+        if (path.find("/../", at.size()) != std::string::npos)
+            return fail(errc::invalid_input, "grant.control",
+                        path + ": \"..\" after a directory that does not exist leads nowhere");
         const auto full =
             real->real == "/" ? path : real->real + path.substr(at == "/" ? 0 : at.size());
         for (const auto& g : grants)
