@@ -408,6 +408,9 @@ auto make_plan(const profile& wish) -> result<plan> {
     out.network = wish.network;
     out.limits = wish.limits;
     out.scratch = default_scratch(ram_bytes());
+    if (wish.limits.scratch_bytes == 0) // which the kernel takes for no limit
+        return fail(errc::invalid_input, "plan.scratch", "no room at all for private files",
+                    "leave --scratch-bytes out, or give a size such as 64MB");
     if (wish.limits.scratch_bytes) out.scratch.bytes = *wish.limits.scratch_bytes;
     out.has_workspace = wish.workspace.has_value();
     GLOVE_TRY(out.environment, make_environment(::environ, wish, out.user, login_shell()));

@@ -262,7 +262,8 @@ auto status_of(const error& problem) -> exit_status {
             return exit_status::not_executable;
     }
     const bool usage = problem.step.starts_with("grant.") ||
-                       problem.step.starts_with("environment.") || problem.step == "plan.command";
+                       problem.step.starts_with("environment.") ||
+                       problem.step.starts_with("plan.");
     return usage ? exit_status::usage : exit_status::refused;
 }
 
