@@ -2,6 +2,7 @@
 #include "cli/report_error.hpp"
 #include "cli/verbs.hpp"
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <glove/run/exec.hpp>
 
 namespace glove::cli {
@@ -30,6 +31,9 @@ const std::map<std::string, std::uint64_t>& time_units() {
     return units;
 }
 
+// What a 64-bit count of nanoseconds holds, with room for the clock it is added to.
+constexpr std::uint64_t longest_run_ms = 100ULL * 366 * 24 * 3'600'000;
+
 // Plain numbers are seconds.
 [[nodiscard]] auto duration() -> CLI::Validator {
     return CLI::Validator(
@@ -41,11 +45,32 @@ const std::map<std::string, std::uint64_t>& time_units() {
             if (row == time_units().end() || number.empty() || number.size() > 9)
                 return "'" + text + "' is not a time such as 90s, 10m or 2h";
             const auto value = std::stoull(number) * row->second;
+            if (value > longest_run_ms) return "'" + text + "' is more than 100 years";
             if (value == 0) return "'" + text + "' is no time at all";
             text = std::to_string(value);
             return {};
         },
         "TIME");
+}
+
+// Plain numbers are bytes; K, KB and KiB and so on up to E are powers of 1024.
+[[nodiscard]] auto size() -> CLI::Validator {
+    return CLI::Validator(
+        [](std::string& text) -> std::string {
+            std::uint64_t number = 0;
+            const auto* const end = text.data() + text.size();
+            const auto [stop, problem] = std::from_chars(text.data(), end, number);
+            const auto unit = CLI::detail::to_lower({stop, end});
+            const auto power = unit.empty() ? 0 : std::string_view{"bkmgtpe"}.find(unit.front());
+            const auto tail = unit.empty() ? unit : unit.substr(1);
+            const bool known = power != std::string_view::npos &&
+                               (tail.empty() || (power > 0 && (tail == "b" || tail == "ib")));
+            if (problem != std::errc{} || !known || (number << 10 * power) >> 10 * power != number)
+                return "'" + text + "' is not a size such as 64KB, 10MB or 2GB";
+            text = std::to_string(number << 10 * power);
+            return {};
+        },
+        "SIZE");
 }
 
 void declare(CLI::App& app, exec_words& words) {
@@ -55,14 +80,19 @@ void declare(CLI::App& app, exec_words& words) {
     app.footer(examples);
     app.add_option("--workspace", profile.workspace, "Directory to work in; may be changed")
         ->type_name("DIR");
-    app.add_option("--read", words.read, "Path that may be read (repeatable)")->type_name("PATH");
+    app.add_option("--read", words.read, "Path that may be read (repeatable)")
+        ->type_name("PATH")
+        ->allow_extra_args(false);
     app.add_option("--write", words.write, "Path that may be changed (repeatable)")
-        ->type_name("PATH");
+        ->type_name("PATH")
+        ->allow_extra_args(false);
     app.add_option("--hide", profile.hidden,
                    "Path inside a grant that stays unreadable (repeatable)")
-        ->type_name("PATH");
+        ->type_name("PATH")
+        ->allow_extra_args(false);
     app.add_option("--env", words.environment, "Pass a variable on, or set it (repeatable)")
-        ->type_name("NAME[=VALUE]");
+        ->type_name("NAME[=VALUE]")
+        ->allow_extra_args(false);
     app.add_option("--net", words.network, "offline (default), local (private loopback) or sealed")
         ->type_name("TIER")
         ->check(CLI::IsMember({"offline", "local", "sealed"}));
@@ -72,11 +102,11 @@ void declare(CLI::App& app, exec_words& words) {
     app.add_option("--output-bytes", profile.limits.output_bytes,
                    "End it after SIZE of output: 1MB")
         ->type_name("SIZE")
-        ->transform(CLI::AsSizeValue(false));
+        ->transform(size());
     app.add_option("--scratch-bytes", profile.limits.scratch_bytes,
                    "Room for its private files (default: under a quarter of memory)")
         ->type_name("SIZE")
-        ->transform(CLI::AsSizeValue(false));
+        ->transform(size());
     app.add_option("--audit-log", words.request.audit_log, "Append the audit record to FILE")
         ->type_name("FILE");
     app.add_flag("--audit-sync", words.request.audit_sync,
