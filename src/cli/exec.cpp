@@ -3,6 +3,7 @@
 #include "cli/report_error.hpp"
 #include "cli/verbs.hpp"
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <glove/run/exec.hpp>
 
 namespace glove::cli {
@@ -31,6 +32,9 @@ const std::map<std::string, std::uint64_t>& time_units() {
     return units;
 }
 
+// What a 64-bit count of nanoseconds holds, with room for the clock it is added to.
+constexpr std::uint64_t longest_run_ms = 100ULL * 366 * 24 * 3'600'000;
+
 // Plain numbers are seconds.
 [[nodiscard]] auto duration() -> CLI::Validator {
     return CLI::Validator(
@@ -42,18 +46,12 @@ const std::map<std::string, std::uint64_t>& time_units() {
             if (row == time_units().end() || number.empty() || number.size() > 9)
                 return "'" + text + "' is not a time such as 90s, 10m or 2h";
             const auto value = std::stoull(number) * row->second;
+            if (value > longest_run_ms) return "'" + text + "' is more than 100 years";
             if (value == 0) return "'" + text + "' is no time at all";
             text = std::to_string(value);
             return {};
         },
         "");
-}
-
-// 4096, 512KB, 10MB, 1GB; a unit is a power of 1024.
-[[nodiscard]] auto size() -> CLI::Validator {
-    auto out = CLI::AsSizeValue(false);
-    out.description("");
-    return out;
 }
 
 [[nodiscard]] auto tier() -> CLI::Validator {
@@ -66,6 +64,26 @@ const std::map<std::string, std::uint64_t>& time_units() {
 void repeatable(CLI::App& app, const char* name, std::vector<std::string>& into, const char* type,
                 const char* help) {
     app.add_option(name, into, help)->type_name(type)->allow_extra_args(false);
+}
+
+// Plain numbers are bytes; K, KB and KiB and so on up to E are powers of 1024.
+[[nodiscard]] auto size() -> CLI::Validator {
+    return CLI::Validator(
+        [](std::string& text) -> std::string {
+            std::uint64_t number = 0;
+            const auto* const end = text.data() + text.size();
+            const auto [stop, problem] = std::from_chars(text.data(), end, number);
+            const auto unit = CLI::detail::to_lower({stop, end});
+            const auto power = unit.empty() ? 0 : std::string_view{"bkmgtpe"}.find(unit.front());
+            const auto tail = unit.empty() ? unit : unit.substr(1);
+            const bool known = power != std::string_view::npos &&
+                               (tail.empty() || (power > 0 && (tail == "b" || tail == "ib")));
+            if (problem != std::errc{} || !known || (number << 10 * power) >> 10 * power != number)
+                return "'" + text + "' is not a size such as 64KB, 10MB or 2GB";
+            text = std::to_string(number << 10 * power);
+            return {};
+        },
+        "");
 }
 
 void declare(CLI::App& app, exec_words& words) {

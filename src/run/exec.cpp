@@ -287,7 +287,8 @@ auto status_of(const error& problem) -> exit_status {
         return problem.code == errc::not_found ? exit_status::not_found
                                                : exit_status::not_executable;
     const bool usage = problem.step.starts_with("grant.") ||
-                       problem.step.starts_with("environment.") || problem.step == "plan.command";
+                       problem.step.starts_with("environment.") ||
+                       problem.step.starts_with("plan.");
     return usage ? exit_status::usage : exit_status::refused;
 }
 

@@ -28,8 +28,8 @@ struct outcome {
 // How long an agent that was asked to end may take.
 inline constexpr std::chrono::seconds termination_grace{5};
 
-// Signals that Glove takes note of. Blocks them on construction, so that none is lost before `fd`
-// is waited for, and restores the mask.
+// Signals that Glove takes note of. Blocks them from here on, so that none is lost before the
+// descriptor is waited for.
 class signal_inbox {
 public:
     [[nodiscard]] static auto open() -> result<signal_inbox>;

@@ -224,7 +224,12 @@ running::running(sys::child_process init, sys::unique_fd control,
 running::running(running&&) noexcept = default;
 running::~running() = default;
 
-auto running::release() -> result<> { return send_order(control_, order::release); }
+auto running::release() -> result<> {
+    auto sent = send_order(control_, order::release);
+    // A child that already failed has closed its end; `collect` tells why.
+    if (!sent && (sent.error().os == EPIPE || sent.error().os == ECONNRESET)) return {};
+    return sent;
+}
 auto running::signal(int number) -> result<> { return send_order(control_, order::signal, number); }
 auto running::kill() -> result<> {
     killed_ = true;
@@ -234,8 +239,9 @@ auto running::kill() -> result<> {
 auto running::collect() -> result<ending> {
     news_message message{};
     ssize_t got = 0;
+    // ECONNRESET says, once, that init ended before it read an order; its report comes after that.
     do got = ::recv(control_.get(), &message, sizeof message, 0);
-    while (got < 0 && errno == EINTR);
+    while (got < 0 && (errno == EINTR || errno == ECONNRESET));
     // Init is the last to leave: once it is reaped, the namespace is empty.
     GLOVE_CHECK(init_.wait());
     if (got != sizeof message && killed_) return ending{.wait_status = SIGKILL};
