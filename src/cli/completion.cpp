@@ -1,5 +1,6 @@
 // `glove completion SHELL`: scripts made from the same option tables that parse the command line,
 // so they cannot fall behind it.
+#include "cli/plain_help.hpp"
 #include "cli/report_error.hpp"
 #include "cli/verbs.hpp"
 #include <CLI/CLI.hpp>
@@ -152,6 +153,7 @@ constexpr std::array shells{shell_row{"bash", for_bash}, shell_row{"zsh", for_zs
 } // namespace
 
 void declare_completion(CLI::App& app) {
+    plain_help(app);
     app.description("Print a completion script.\nusage: glove completion bash|zsh|fish");
     app.footer("Examples:\n"
                "  glove completion bash > ~/.local/share/bash-completion/completions/glove\n"

@@ -1,4 +1,5 @@
 // `glove exec`: options to a request.
+#include "cli/plain_help.hpp"
 #include "cli/report_error.hpp"
 #include "cli/verbs.hpp"
 #include <CLI/CLI.hpp>
@@ -10,9 +11,12 @@ namespace {
 
 constexpr const char* examples = R"(Examples:
   glove exec --workspace . -- bash
-  glove exec --workspace . --read ~/.gitconfig --env ANTHROPIC_API_KEY -- ./agent
+  glove exec --workspace . --read ~/notes --env ANTHROPIC_API_KEY -- ./agent
   glove exec --workspace . --hide .env --net local -- npm test
   glove exec --workspace . --explain -- bash
+
+Inside, HOME is a private /home/agent and PATH holds the system's directories
+only: give a program of your home by its full path, and grant its directory.
 
 Exit status: the command's own, 128+n when signal n ended it; 2 usage,
 125 the sandbox was refused, 126 not executable, 127 not found.)";
@@ -50,31 +54,35 @@ const std::map<std::string, std::uint64_t>& time_units() {
 
 void declare(CLI::App& app, exec_words& words) {
     auto& profile = words.request.profile;
+    plain_help(app);
     app.description("Run a command that can reach only what you name.\n"
                     "usage: glove exec [OPTIONS] -- COMMAND [ARGUMENT...]");
     app.footer(examples);
-    app.add_option("--workspace", profile.workspace, "Directory to work in; may be changed")
+    app.add_option("--workspace", profile.workspace,
+                   "Directory to start in; what is in it may be changed")
         ->type_name("DIR");
-    app.add_option("--read", words.read, "Path that may be read (repeatable)")->type_name("PATH");
-    app.add_option("--write", words.write, "Path that may be changed (repeatable)")
+    app.add_option("--read", words.read, "File or directory that may be read (repeatable)")
+        ->type_name("PATH");
+    app.add_option("--write", words.write, "File or directory that may be changed (repeatable)")
         ->type_name("PATH");
     app.add_option("--hide", profile.hidden,
-                   "Path inside a grant that stays unreadable (repeatable)")
+                   "Path inside one of those that stays unreadable (repeatable)")
         ->type_name("PATH");
     app.add_option("--env", words.environment, "Pass a variable on, or set it (repeatable)")
         ->type_name("NAME[=VALUE]");
-    app.add_option("--net", words.network, "offline (default), local (private loopback) or sealed")
+    app.add_option("--net", words.network,
+                   "offline (default), local (own loopback only) or sealed (no sockets)")
         ->type_name("TIER")
         ->check(CLI::IsMember({"offline", "local", "sealed"}));
     app.add_option("--wall-time", words.wall_time_ms, "End the command after TIME: 90s, 10m, 2h")
         ->type_name("TIME")
         ->transform(duration());
     app.add_option("--output-bytes", profile.limits.output_bytes,
-                   "End it after SIZE of output: 1MB")
+                   "End it after SIZE of output: 500, 64K, 1M")
         ->type_name("SIZE")
         ->transform(CLI::AsSizeValue(false));
     app.add_option("--scratch-bytes", profile.limits.scratch_bytes,
-                   "Room for its private files (default: under a quarter of memory)")
+                   "Room for its private files (default: below a quarter of memory)")
         ->type_name("SIZE")
         ->transform(CLI::AsSizeValue(false));
     app.add_option("--audit-log", words.request.audit_log, "Append the audit record to FILE")
