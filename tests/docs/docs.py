@@ -275,6 +275,9 @@ def constants(project):
                         ("docs/threat-model.md", f"first {walk} directory entries"), ("docs/exec.md", f"`{path}`")):
         if words not in " ".join(project.texts[page].split()):
             yield page, f'does not say "{words}"'
+    manual = project.texts["docs/man/glove-exec.1"].split(".SH EXIT STATUS")[1]
+    if re.findall(r"^\.B (\d+)$", manual, re.M) != declared_statuses(project):
+        yield "docs/man/glove-exec.1", f"the statuses are {declared_statuses(project)}"
 
 
 def layers(project):

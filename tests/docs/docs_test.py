@@ -101,6 +101,7 @@ class Rules(unittest.TestCase):
 
     def test_numbers(self):
         self.fires("constants", MODEL, "first 1024 directory", "first 1000 directory", "1024")
+        self.fires("constants", PAGE, ".TP\n.B 126", ".TP\n.B 124", "the statuses are")
         self.fires("constants", PAGE, "5 seconds later", "9 seconds later", "5 seconds later")
 
     def test_commands(self):
