@@ -1,5 +1,5 @@
 // `glove exec`: options to a request.
-#include "cli/plain_help.hpp"
+#include "cli/options.hpp"
 #include "cli/report_error.hpp"
 #include "cli/verbs.hpp"
 #include <CLI/CLI.hpp>
@@ -49,42 +49,58 @@ const std::map<std::string, std::uint64_t>& time_units() {
             text = std::to_string(value);
             return {};
         },
-        "TIME");
+        "");
+}
+
+// 4096, 512KB, 10MB, 1GB; a unit is a power of 1024.
+[[nodiscard]] auto size() -> CLI::Validator {
+    auto out = CLI::AsSizeValue(false);
+    out.description("");
+    return out;
+}
+
+[[nodiscard]] auto tier() -> CLI::Validator {
+    CLI::IsMember out({"offline", "local", "sealed"});
+    out.description("");
+    return out;
+}
+
+// One value each time the option is given, never the words that follow it.
+void repeatable(CLI::App& app, const char* name, std::vector<std::string>& into, const char* type,
+                const char* help) {
+    app.add_option(name, into, help)->type_name(type)->allow_extra_args(false);
 }
 
 void declare(CLI::App& app, exec_words& words) {
     auto& profile = words.request.profile;
-    plain_help(app);
-    app.description("Run a command that can reach only what you name.\n"
-                    "usage: glove exec [OPTIONS] -- COMMAND [ARGUMENT...]");
+    app.description("Run a command that can reach only what you name.");
     app.footer(examples);
     app.add_option("--workspace", profile.workspace,
                    "Directory to start in; what is in it may be changed")
         ->type_name("DIR");
-    app.add_option("--read", words.read, "File or directory that may be read (repeatable)")
-        ->type_name("PATH");
-    app.add_option("--write", words.write, "File or directory that may be changed (repeatable)")
-        ->type_name("PATH");
-    app.add_option("--hide", profile.hidden,
-                   "Path inside one of those that stays unreadable (repeatable)")
-        ->type_name("PATH");
-    app.add_option("--env", words.environment, "Pass a variable on, or set it (repeatable)")
-        ->type_name("NAME[=VALUE]");
+    repeatable(app, "--read", words.read, "PATH",
+               "File or directory that may be read (repeatable)");
+    repeatable(app, "--write", words.write, "PATH",
+               "File or directory that may be changed (repeatable)");
+    repeatable(app, "--hide", profile.hidden, "PATH",
+               "Path inside one of those that stays unreadable (repeatable)");
+    repeatable(app, "--env", words.environment, "NAME[=VALUE]",
+               "Pass a variable on, or set it (repeatable)");
     app.add_option("--net", words.network,
                    "offline (default), local (own loopback only) or sealed (no sockets)")
         ->type_name("TIER")
-        ->check(CLI::IsMember({"offline", "local", "sealed"}));
+        ->check(tier());
     app.add_option("--wall-time", words.wall_time_ms, "End the command after TIME: 90s, 10m, 2h")
         ->type_name("TIME")
         ->transform(duration());
     app.add_option("--output-bytes", profile.limits.output_bytes,
                    "End it after SIZE of output: 500, 64K, 1M")
         ->type_name("SIZE")
-        ->transform(CLI::AsSizeValue(false));
+        ->transform(size());
     app.add_option("--scratch-bytes", profile.limits.scratch_bytes,
                    "Room for its private files (default: below a quarter of memory)")
         ->type_name("SIZE")
-        ->transform(CLI::AsSizeValue(false));
+        ->transform(size());
     app.add_option("--audit-log", words.request.audit_log, "Append the audit record to FILE")
         ->type_name("FILE");
     app.add_flag("--audit-sync", words.request.audit_sync,
@@ -142,27 +158,13 @@ void declare_exec(CLI::App& app) {
 }
 
 auto exec_verb(const invocation& call) -> int {
-    CLI::App app;
-    app.name("glove exec");
     exec_words words;
+    CLI::App app;
     declare(app, words);
-    try {
-        app.parse(std::vector<std::string>{call.options.rbegin(), call.options.rend()});
-    } catch (const CLI::CallForHelp&) {
-        (void)std::fputs(app.help().c_str(), stdout);
-        return 0;
-    } catch (const CLI::ParseError& problem) {
-        report_error({.code = errc::invalid_input,
-                      .step = "usage",
-                      .os = 0,
-                      .detail = problem.what(),
-                      .remedy = "glove exec --help"});
-        return static_cast<int>(run::exit_status::usage);
-    }
-    if (const auto good = complete(words, call); !good) {
-        report_error(good.error());
-        return static_cast<int>(run::exit_status::usage);
-    }
+    if (const auto ended =
+            parse_options(app, "glove exec [OPTIONS] -- COMMAND [ARGUMENT...]", call))
+        return *ended;
+    if (const auto good = complete(words, call); !good) return usage_failure(good.error());
     const auto status = run::exec(std::move(words.request));
     if (status) return *status;
     report_error(status.error());

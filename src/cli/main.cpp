@@ -47,6 +47,7 @@ void print_help() {
 
 [[nodiscard]] auto split(int argc, char** argv) -> invocation {
     invocation out;
+    out.verb = argv[1];
     out.arguments = argument_area(argc, argv);
     for (int i = 2; i < argc; ++i) {
         if (out.has_command) out.command.emplace_back(argv[i]);

@@ -7,6 +7,7 @@
 #include <glob.h>
 #include <glove/container/plan.hpp>
 #include <memory>
+#include <optional>
 #include <sys/stat.h>
 
 namespace glove::container {
@@ -60,18 +61,39 @@ constexpr std::array public_configuration{
     "/etc/python3*",
 };
 
-[[nodiscard]] auto bind_entry(const std::string& root, std::string inside, std::string source)
-    -> result<tree_entry> {
-    const auto host_path = root + source;
-    auto pin = sys::pin(host_path, sys::follow::yes);
-    if (!pin) return std::unexpected(std::move(pin).error());
+// What stands at a path of `root`, pinned; a link is itself, not what it leads to.
+struct found_place {
+    sys::unique_fd pin;
+    sys::file_identity identity;
+};
+
+// Empty when there is nothing, or nothing that the invoker may look at.
+[[nodiscard]] auto look(const std::string& host_path) -> result<std::optional<found_place>> {
+    auto pin = sys::pin(host_path, sys::follow::no);
+    if (!pin) {
+        const int os = pin.error().os;
+        if (os == ENOENT || os == ENOTDIR || os == EACCES) return std::nullopt;
+        return std::unexpected(std::move(pin).error());
+    }
     GLOVE_TRY(const auto facts, sys::inspect(*pin));
-    return tree_entry{.path = std::move(inside),
-                      .kind = entry_kind::bind,
-                      .origin = origin::system,
-                      .text = host_path,
-                      .identity = facts.identity,
-                      .pin = *std::move(pin)};
+    return found_place{*std::move(pin), facts.identity};
+}
+
+[[nodiscard]] auto bind_entry(std::string inside, std::string host_path, found_place found)
+    -> tree_entry {
+    return {.path = std::move(inside),
+            .kind = entry_kind::bind,
+            .origin = origin::system,
+            .text = std::move(host_path),
+            .identity = found.identity,
+            .pin = std::move(found.pin)};
+}
+
+[[nodiscard]] auto link_entry(std::string inside, std::string target) -> tree_entry {
+    return {.path = std::move(inside),
+            .kind = entry_kind::link,
+            .origin = origin::system,
+            .text = std::move(target)};
 }
 
 // Where a link of `root` leads, as a path inside `root`; empty when it leads nowhere.
@@ -92,19 +114,13 @@ constexpr std::array public_configuration{
 
 [[nodiscard]] auto add_place(std::vector<tree_entry>& tree, const std::string& root,
                              const std::string& path) -> result<> {
-    struct ::stat found{};
-    if (::lstat((root + path).c_str(), &found) != 0) return {};
-    if (S_ISLNK(found.st_mode)) {
+    GLOVE_TRY(auto found, look(root + path));
+    if (!found) return {};
+    if (found->identity.type == S_IFLNK) {
         GLOVE_TRY(auto target, sys::read_link(root + path));
-        tree.push_back({.path = path,
-                        .kind = entry_kind::link,
-                        .origin = origin::system,
-                        .text = std::move(target)});
-        return {};
-    }
-    if (!S_ISDIR(found.st_mode)) return {};
-    GLOVE_TRY(auto entry, bind_entry(root, path, path));
-    tree.push_back(std::move(entry));
+        tree.push_back(link_entry(path, std::move(target)));
+    } else if (found->identity.type == S_IFDIR)
+        tree.push_back(bind_entry(path, root + path, *std::move(found)));
     return {};
 }
 
@@ -112,25 +128,20 @@ constexpr std::array public_configuration{
 // leads to is visible, and what it leads to is shown under the link's name when it is not.
 [[nodiscard]] auto add_configuration(std::vector<tree_entry>& tree, const std::string& root,
                                      const std::string& path) -> result<> {
-    struct ::stat found{};
-    if (::lstat((root + path).c_str(), &found) != 0) return {};
-    if (!S_ISLNK(found.st_mode)) {
-        if (!S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode)) return {};
-        GLOVE_TRY(auto entry, bind_entry(root, path, path));
-        tree.push_back(std::move(entry));
-        return {};
+    GLOVE_TRY(auto found, look(root + path));
+    if (!found) return {};
+    auto source = path;
+    if (found->identity.type == S_IFLNK) {
+        source = real_inside(root, path);
+        if (source.empty()) return {}; // dangling on the host, so absent inside
+        if (covered(tree, source)) {
+            tree.push_back(link_entry(path, std::move(source)));
+            return {};
+        }
+        GLOVE_TRY(found, look(root + source));
     }
-    auto real = real_inside(root, path);
-    if (real.empty()) return {}; // dangling on the host, so absent inside
-    if (covered(tree, real)) {
-        tree.push_back({.path = path,
-                        .kind = entry_kind::link,
-                        .origin = origin::system,
-                        .text = std::move(real)});
-        return {};
-    }
-    GLOVE_TRY(auto entry, bind_entry(root, path, std::move(real)));
-    tree.push_back(std::move(entry));
+    if (found && (found->identity.type == S_IFREG || found->identity.type == S_IFDIR))
+        tree.push_back(bind_entry(path, root + source, *std::move(found)));
     return {};
 }
 

@@ -5,6 +5,7 @@
 #include "run/description.hpp"
 #include "run/output_relay.hpp"
 #include "run/supervise.hpp"
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
@@ -222,6 +223,29 @@ private:
     return 0;
 }
 
+// A program that the caller has, but in a place that the agent does not see.
+[[nodiscard]] auto found_outside(const std::string& program) -> std::string {
+    if (program.find('/') != std::string::npos)
+        return sys::exists(program) ? program : std::string{};
+    const char* const path = std::getenv("PATH");
+    for (std::string_view rest{path == nullptr ? "" : path}; !rest.empty();) {
+        const auto directory = rest.substr(0, rest.find(':'));
+        rest.remove_prefix(std::min(directory.size() + 1, rest.size()));
+        auto candidate = std::string{directory} + "/" + program;
+        if (!directory.empty() && ::access(candidate.c_str(), X_OK) == 0) return candidate;
+    }
+    return {};
+}
+
+[[nodiscard]] auto with_exec_advice(error problem, const std::string& program) -> error {
+    if (problem.step != container::exec_step || problem.code != errc::not_found) return problem;
+    if (const auto outside = found_outside(program); !outside.empty())
+        problem.remedy = "outside it is " + outside +
+                         ", which the command cannot see: grant its "
+                         "directory with --read, and name the program by its full path";
+    return problem;
+}
+
 void hint(const container::plan& plan) {
     if (plan.has_workspace || ::isatty(2) != 1) return;
     (void)std::fputs("glove: no --workspace was given, so the agent starts in an empty private "
@@ -252,15 +276,16 @@ auto exec(exec_request request) -> result<int> {
     GLOVE_TRY(auto plan, container::make_plan(request.profile));
     if (request.explain) return explain(request, plan);
     hint(plan);
-    return exec_run{std::move(request), std::move(plan), std::move(places), open_files}.go();
+    const auto program = plan.argv.front();
+    auto status = exec_run{std::move(request), std::move(plan), std::move(places), open_files}.go();
+    if (!status) return std::unexpected(with_exec_advice(std::move(status).error(), program));
+    return status;
 }
 
 auto status_of(const error& problem) -> exit_status {
-    if (problem.step == "agent.start" && problem.os != 0) {
-        if (problem.os == ENOENT || problem.os == ENOTDIR) return exit_status::not_found;
-        if (problem.detail != "seccomp" && problem.detail != "clone")
-            return exit_status::not_executable;
-    }
+    if (problem.step == container::exec_step)
+        return problem.code == errc::not_found ? exit_status::not_found
+                                               : exit_status::not_executable;
     const bool usage = problem.step.starts_with("grant.") ||
                        problem.step.starts_with("environment.") || problem.step == "plan.command";
     return usage ? exit_status::usage : exit_status::refused;

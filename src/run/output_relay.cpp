@@ -1,3 +1,5 @@
+// Reads only what it can hand on: while bytes wait for the caller's reader, the agent's pipe fills
+// and the agent waits, as it would without a relay.
 #include "run/output_relay.hpp"
 #include <algorithm>
 #include <fcntl.h>

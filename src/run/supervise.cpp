@@ -1,3 +1,4 @@
+// One loop over everything that can happen to a run: news of init, signals, output, deadlines.
 #include "run/supervise.hpp"
 #include <algorithm>
 #include <array>

@@ -76,6 +76,9 @@ private:
 // A pin is a descriptor: raises the soft limit to the hard one and returns what it was.
 [[nodiscard]] auto raise_open_files() -> result<::rlimit>;
 
+// The step of an error about the program itself: errc::not_found, or found and not executable.
+inline constexpr std::string_view exec_step = "agent.exec";
+
 // What an operator can do about a refused step; empty when the cause is not certain.
 [[nodiscard]] auto remedy_for(std::string_view step, int os) -> std::string;
 

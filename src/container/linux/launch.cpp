@@ -175,14 +175,28 @@ struct cloned {
     return {};
 }
 
+// Why the program itself could not be started; everything before it is in force by then.
+[[nodiscard]] auto exec_error(const news_message& news, const plan& source) -> error {
+    error out{.code = classify(news.value),
+              .step = exec_step,
+              .os = news.value,
+              .detail = news.index < source.programs.size() ? source.programs[news.index]
+                                                            : source.argv.front()};
+    if (news.value == ELIBBAD) {
+        out.code = errc::not_permitted;
+        out.os = 0;
+        out.detail += " is there, but the interpreter that it names is not";
+        out.remedy = "grant the interpreter's directory with --read";
+    }
+    return out;
+}
+
 [[nodiscard]] auto step_error(const news_message& news, const plan& source) -> error {
+    if (news.where == call::execve) return exec_error(news, source);
     const auto step = setup_steps()[news.step].name;
     std::string detail{call_names[static_cast<std::size_t>(news.where)]};
     const bool of_tree = step == "mount.tree" && news.index < source.tree.size();
     if (of_tree) detail += " for " + source.tree[news.index].path;
-    if (news.where == call::execve)
-        detail =
-            news.index < source.programs.size() ? source.programs[news.index] : source.argv.front();
     if (news.value == ESTALE && of_tree)
         detail = source.tree[news.index].path + " was replaced while the sandbox was being built";
     return {classify(news.value), step, news.value, std::move(detail),

@@ -66,25 +66,40 @@ private:
     return sys::openat2(directory, path, how);
 }
 
-// Restricts the detached clone, all submounts included, and puts it on `target`.
-[[nodiscard]] auto attach(int tree, int target, std::uint64_t attributes) noexcept -> failure {
+// A place to mount on. A name is used only where every component was made by this file; anywhere
+// else the place has been opened without following links.
+struct mount_place {
+    int directory;
+    const char* name; // empty: `directory` itself
+};
+
+// Restricts the detached clone, all submounts included, and puts it on its place.
+[[nodiscard]] auto attach(int tree, mount_place place, std::uint64_t attributes) noexcept
+    -> failure {
     ::mount_attr wanted{};
     wanted.attr_set = attributes | MOUNT_ATTR_NOSUID;
     wanted.propagation = MS_PRIVATE;
     if (sys::mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, wanted) != 0)
         return broken(call::mount_setattr);
-    if (sys::move_mount(tree, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) !=
-        0)
+    const unsigned to_itself = *place.name == '\0' ? MOVE_MOUNT_T_EMPTY_PATH : 0U;
+    if (sys::move_mount(tree, "", place.directory, place.name,
+                        MOVE_MOUNT_F_EMPTY_PATH | to_itself) != 0)
         return broken(call::move_mount);
     return {};
 }
 
-[[nodiscard]] auto clone_and_attach(int source, int target, std::uint64_t attributes) noexcept
-    -> failure {
-    const scoped tree{sys::open_tree(
-        source, "", AT_EMPTY_PATH | AT_RECURSIVE | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)};
+// Clones what `name` in `directory` is, submounts included; an empty name is `directory` itself.
+[[nodiscard]] auto clone_tree(int directory, const char* name) noexcept -> int {
+    return sys::open_tree(directory, name,
+                          AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW | AT_RECURSIVE | OPEN_TREE_CLONE |
+                              OPEN_TREE_CLOEXEC);
+}
+
+[[nodiscard]] auto clone_and_attach(mount_place source, mount_place place,
+                                    std::uint64_t attributes) noexcept -> failure {
+    const scoped tree{clone_tree(source.directory, source.name)};
     if (!tree) return broken(call::open_tree);
-    return attach(tree.get(), target, attributes);
+    return attach(tree.get(), place, attributes);
 }
 
 [[nodiscard]] auto make_file(int root, const char* path, ::mode_t permissions, const char* text,
@@ -101,7 +116,6 @@ private:
 }
 
 [[nodiscard]] auto make_point(int root, const tree_operation& op) noexcept -> failure {
-    if (!op.make_point) return {};
     if (!op.is_directory) return make_file(root, op.path, 0444, nullptr, 0);
     if (::mkdirat(root, op.path, op.permissions) != 0) return broken(call::mkdirat);
     return {};
@@ -121,15 +135,20 @@ auto add_file(setup_state& state, const tree_operation& op) noexcept -> failure 
     return make_file(state.root, op.path, op.permissions, op.text, op.text_size);
 }
 
+// The one look at the source: what was cloned is compared with what the parent pinned, so a swap of
+// any component of the path is seen, and what is compared is what is mounted.
 [[nodiscard]] auto add_pinned(setup_state& state, const tree_operation& op,
                               std::uint64_t attributes) noexcept -> failure {
-    if (const auto bad = make_point(state.root, op); bad.os != 0) return bad;
-    const scoped source{open_without_links(AT_FDCWD, op.text)};
-    if (!source) return broken(call::openat2);
-    if (const auto bad = require_identity(source.get(), op.identity); bad.os != 0) return bad;
+    const scoped tree{clone_tree(AT_FDCWD, op.text)};
+    if (!tree) return broken(call::open_tree);
+    if (const auto bad = require_identity(tree.get(), op.identity); bad.os != 0) return bad;
+    if (op.make_point) {
+        if (const auto bad = make_point(state.root, op); bad.os != 0) return bad;
+        return attach(tree.get(), {state.root, op.path}, attributes);
+    }
     const scoped target{open_without_links(state.root, op.path)};
     if (!target) return broken(call::openat2);
-    return clone_and_attach(source.get(), target.get(), attributes);
+    return attach(tree.get(), {target.get(), ""}, attributes);
 }
 
 auto add_bind(setup_state& state, const tree_operation& op) noexcept -> failure {
@@ -143,17 +162,13 @@ auto add_device(setup_state& state, const tree_operation& op) noexcept -> failur
 
 auto add_scratch(setup_state& state, const tree_operation& op) noexcept -> failure {
     if (::mkdirat(state.root, op.path, op.permissions) != 0) return broken(call::mkdirat);
-    const scoped place{open_without_links(state.root, op.path)};
-    if (!place) return broken(call::openat2);
-    return clone_and_attach(place.get(), place.get(), MOUNT_ATTR_NODEV);
+    const mount_place place{state.root, op.path};
+    return clone_and_attach(place, place, MOUNT_ATTR_NODEV);
 }
 
-[[nodiscard]] auto put_mask(setup_state& state, int target, bool over_directory) noexcept
+[[nodiscard]] auto put_mask(setup_state& state, mount_place target, bool over_directory) noexcept
     -> failure {
-    const scoped stand_in{
-        open_without_links(state.root, over_directory ? mask_directory : mask_file)};
-    if (!stand_in) return broken(call::openat2);
-    return clone_and_attach(stand_in.get(), target,
+    return clone_and_attach({state.root, over_directory ? mask_directory : mask_file}, target,
                             MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
 }
 
@@ -167,7 +182,7 @@ auto add_mask(setup_state& state, const tree_operation& op) noexcept -> failure 
     struct ::statx now{};
     if (::statx(target.get(), "", AT_EMPTY_PATH, STATX_TYPE, &now) != 0) return broken(call::statx);
     if (type_of(now) == S_IFLNK) return {.os = ESTALE, .where = call::statx};
-    return put_mask(state, target.get(), type_of(now) == S_IFDIR);
+    return put_mask(state, {target.get(), ""}, type_of(now) == S_IFDIR);
 }
 
 using add_fn = failure (*)(setup_state&, const tree_operation&) noexcept;
@@ -220,14 +235,14 @@ constexpr proc_guard proc_guards[] = {
 
 [[nodiscard]] auto guard_entry(setup_state& state, const char* name, guard how) noexcept
     -> failure {
-    const scoped entry{open_without_links(state.proc, name)};
-    if (!entry) return errno == ENOENT ? failure{} : broken(call::openat2);
+    const mount_place place{state.proc, name}; // names of procfs are the kernel's own
+    const scoped tree{clone_tree(state.proc, name)};
+    if (!tree) return errno == ENOENT ? failure{} : broken(call::open_tree);
     if (how == guard::read_only)
-        return clone_and_attach(entry.get(), entry.get(), MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV);
+        return attach(tree.get(), place, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV);
     struct ::statx found{};
-    if (::statx(entry.get(), "", AT_EMPTY_PATH, STATX_TYPE, &found) != 0)
-        return broken(call::statx);
-    return put_mask(state, entry.get(), type_of(found) == S_IFDIR);
+    if (::statx(tree.get(), "", AT_EMPTY_PATH, STATX_TYPE, &found) != 0) return broken(call::statx);
+    return put_mask(state, place, type_of(found) == S_IFDIR);
 }
 
 [[nodiscard]] auto listed(const char* name) noexcept -> bool {

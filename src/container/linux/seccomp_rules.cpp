@@ -120,11 +120,12 @@ constexpr unsigned in_sealed = in_sealed_0 | in_sealed_1;
 constexpr unsigned in_open = in_offline | in_loopback;
 constexpr unsigned in_all = in_open | in_sealed;
 
+constexpr std::span<const clause> by_number_alone;
 struct group {
     std::string_view why;
     std::string_view calls; // names, separated by spaces
     decision otherwise;
-    std::span<const clause> clauses{};
+    std::span<const clause> clauses = by_number_alone;
     unsigned programs = in_all;
 };
 
@@ -292,7 +293,7 @@ auto expand(std::size_t program) -> std::vector<rule> {
                 if (const auto* const call = find(name))
                     rules.push_back({*call, row.clauses, row.otherwise, row.why});
             });
-    std::ranges::stable_sort(rules, {}, [](const rule& r) { return find(r.call.name); });
+    std::ranges::sort(rules, {}, [](const rule& r) { return find(r.call.name); });
     return rules;
 }
 
