@@ -12,9 +12,12 @@ namespace {
 
 constexpr const char* examples = R"(Examples:
   glove exec --workspace . -- bash
-  glove exec --workspace . --read ~/.gitconfig --env ANTHROPIC_API_KEY -- ./agent
+  glove exec --workspace . --read ~/notes --env ANTHROPIC_API_KEY -- ./agent
   glove exec --workspace . --hide .env --net local -- npm test
   glove exec --workspace . --explain -- bash
+
+Inside, HOME is a private /home/agent and PATH holds the system's directories
+only: give a program of your home by its full path, and grant its directory.
 
 Exit status: the command's own, 128+n when signal n ended it; 2 usage,
 125 the sandbox was refused, 126 not executable, 127 not found.)";
@@ -90,26 +93,30 @@ void declare(CLI::App& app, exec_words& words) {
     auto& profile = words.request.profile;
     app.description("Run a command that can reach only what you name.");
     app.footer(examples);
-    app.add_option("--workspace", profile.workspace, "Directory to work in; may be changed")
+    app.add_option("--workspace", profile.workspace,
+                   "Directory to start in; what is in it may be changed")
         ->type_name("DIR");
-    repeatable(app, "--read", words.read, "PATH", "Path that may be read (repeatable)");
-    repeatable(app, "--write", words.write, "PATH", "Path that may be changed (repeatable)");
+    repeatable(app, "--read", words.read, "PATH",
+               "File or directory that may be read (repeatable)");
+    repeatable(app, "--write", words.write, "PATH",
+               "File or directory that may be changed (repeatable)");
     repeatable(app, "--hide", profile.hidden, "PATH",
-               "Path inside a grant that stays unreadable (repeatable)");
+               "Path inside one of those that stays unreadable (repeatable)");
     repeatable(app, "--env", words.environment, "NAME[=VALUE]",
                "Pass a variable on, or set it (repeatable)");
-    app.add_option("--net", words.network, "offline (default), local (private loopback) or sealed")
+    app.add_option("--net", words.network,
+                   "offline (default), local (own loopback only) or sealed (no sockets)")
         ->type_name("TIER")
         ->check(tier());
     app.add_option("--wall-time", words.wall_time_ms, "End the command after TIME: 90s, 10m, 2h")
         ->type_name("TIME")
         ->transform(duration());
     app.add_option("--output-bytes", profile.limits.output_bytes,
-                   "End it after SIZE of output: 1MB")
+                   "End it after SIZE of output: 500, 64K, 1M")
         ->type_name("SIZE")
         ->transform(size());
     app.add_option("--scratch-bytes", profile.limits.scratch_bytes,
-                   "Room for its private files (default: under a quarter of memory)")
+                   "Room for its private files (default: below a quarter of memory)")
         ->type_name("SIZE")
         ->transform(size());
     app.add_option("--audit-log", words.request.audit_log, "Append the audit record to FILE")
