@@ -6,7 +6,6 @@ same command, and a look at the host's processes and mounts. Also runs them:
 Nothing here touches the caller's home: every run keeps its audit record in the place's own folder.
 """
 import contextlib
-import ctypes
 import os
 import shutil
 import signal
@@ -209,18 +208,6 @@ def listing(folder):
 def resident_kib(pid):
     with open(f"/proc/{pid}/status", encoding="utf-8") as file:
         return next(int(line.split()[1]) for line in file if line.startswith("VmRSS:"))
-
-
-def adopt_orphans():
-    """Makes this process the parent of whatever its children leave behind."""
-    ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
-
-
-def reap_orphans():
-    """Reaps what was adopted; call it only with no child of subprocess running."""
-    with contextlib.suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
 
 
 def end(process):
