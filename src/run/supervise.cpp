@@ -28,11 +28,18 @@ constexpr std::array forwarded{
     forwarded_signal{SIGUSR1, false}, forwarded_signal{SIGUSR2, false},
 };
 
-[[nodiscard]] auto ends_the_agent(const signal_inbox::received& got) -> bool {
-    const auto row = std::ranges::find(forwarded, got.number, &forwarded_signal::number);
-    // What is typed at a terminal goes to the agent, whose own business it is to end: Ctrl-C at a
-    // prompt must not.
-    return row != forwarded.end() && row->ends && !(got.typed && got.number != SIGHUP);
+// How long a reader that takes nothing may hold up a run that was asked to end.
+constexpr std::chrono::seconds reader_patience{1};
+
+[[nodiscard]] auto asks_to_end(int number) -> bool {
+    const auto row = std::ranges::find(forwarded, number, &forwarded_signal::number);
+    return row != forwarded.end() && row->ends;
+}
+
+// What is typed at a terminal reaches the agent as well, whose own business it is to end: Ctrl-C at
+// a prompt must not. A terminal that hangs up tells only the leader of its session.
+[[nodiscard]] auto is_told_already(const signal_inbox::received& got) -> bool {
+    return got.typed && got.number != SIGHUP;
 }
 
 class watch {
@@ -45,15 +52,21 @@ public:
 
     [[nodiscard]] auto run() -> result<outcome> {
         for (;;) {
-            wait();
+            (void)wait();
             if (const auto got = inbox_.take()) pass_on(*got);
             check_clock();
             if (relay_ != nullptr && relay_->limit_reached() && !stopped_by_)
                 stop(exit_cause::output_bytes, nanoseconds{0});
             if (ended_) break;
         }
-        GLOVE_TRY(const auto ended, agent_.collect());
-        drain();
+        GLOVE_TRY(auto ended, agent_.collect());
+        drain(ended.wait_status);
+        // Whoever was quicker, the relay or the agent's own end: what was written is cut off.
+        if (relay_ != nullptr && relay_->limit_reached() &&
+            stopped_by_.value_or(exit_cause::output_bytes) == exit_cause::output_bytes) {
+            stopped_by_ = exit_cause::output_bytes;
+            ended.wait_status = SIGKILL;
+        }
         outcome out{.cause = stopped_by_.value_or(
                         WIFSIGNALED(ended.wait_status) ? exit_cause::signaled : exit_cause::exited),
                     .wait_status = ended.wait_status,
@@ -63,16 +76,20 @@ public:
     }
 
 private:
-    void wait() {
-        sources_.assign({{agent_.news().get(), POLLIN, 0}, {inbox_.descriptor().get(), POLLIN, 0}});
+    // False when a deadline came first.
+    [[nodiscard]] auto wait() -> bool {
+        sources_.assign({{ended_ ? -1 : agent_.news().get(), POLLIN, 0},
+                         {inbox_.descriptor().get(), POLLIN, 0}});
         std::vector<::pollfd> output;
         if (relay_ != nullptr) output = relay_->interest();
         sources_.insert(sources_.end(), output.begin(), output.end());
         const auto timeout = until_next_deadline();
-        if (::ppoll(sources_.data(), sources_.size(), timeout ? &*timeout : nullptr, nullptr) < 0)
-            return;
-        ended_ = sources_.front().revents != 0;
+        const int ready =
+            ::ppoll(sources_.data(), sources_.size(), timeout ? &*timeout : nullptr, nullptr);
+        if (ready <= 0) return ready < 0;
+        ended_ = ended_ || sources_.front().revents != 0;
         if (relay_ != nullptr) relay_->advance({sources_.begin() + 2, sources_.end()});
+        return true;
     }
 
     [[nodiscard]] auto until_next_deadline() const -> std::optional<::timespec> {
@@ -103,18 +120,29 @@ private:
     }
 
     void pass_on(const signal_inbox::received& got) {
-        if (!got.typed) (void)agent_.signal(got.number);
-        if (ends_the_agent(got) && !stopped_by_) stop(exit_cause::terminated, termination_grace);
+        if (is_told_already(got)) return;
+        (void)agent_.signal(got.number);
+        if (asks_to_end(got.number) && !stopped_by_)
+            stop(exit_cause::terminated, termination_grace);
     }
 
     // The namespace is empty, so the pipes end; only the caller's reader can make this last.
-    void drain() {
-        if (relay_ == nullptr) return;
-        for (auto waiting = relay_->interest(); !waiting.empty(); waiting = relay_->interest()) {
-            if (stopped_by_ && ::poll(waiting.data(), waiting.size(), 1000) == 0) return;
-            if (!stopped_by_ && ::poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR)
-                return;
-            relay_->advance(waiting);
+    // Signals and the clock still count: they end a run whose output nobody takes, and because that
+    // output is lost the run then ends as if by the signal, whatever the agent's own status was.
+    void drain(int& wait_status) {
+        while (relay_ != nullptr && !relay_->interest().empty()) {
+            if (stopped_by_) kill_deadline_ = time_.monotonic() + reader_patience;
+            if (!wait() && stopped_by_) return;
+            const auto got = inbox_.take();
+            const bool asked = got && asks_to_end(got->number);
+            if (stopped_by_) {
+                if (asked) return;
+                continue;
+            }
+            const bool late = wall_deadline_ && time_.monotonic() >= *wall_deadline_;
+            if (!asked && !late) continue;
+            stop(asked ? exit_cause::terminated : exit_cause::wall_time, reader_patience);
+            wait_status = asked ? got->number : SIGTERM;
         }
     }
 
