@@ -54,6 +54,7 @@ public:
         }
         GLOVE_TRY(const auto ended, agent_.collect());
         drain();
+        if (relay_ != nullptr) GLOVE_CHECK(relay_->check());
         outcome out{.cause = stopped_by_.value_or(
                         WIFSIGNALED(ended.wait_status) ? exit_cause::signaled : exit_cause::exited),
                     .wait_status = ended.wait_status,
@@ -144,8 +145,8 @@ auto signal_inbox::open() -> result<signal_inbox> {
         if (now.sa_handler != SIG_IGN) ::sigaddset(&wanted, row.number);
     }
     // An ignored SIGCHLD would reap init by itself and free its number.
-    (void)::signal(SIGCHLD, SIG_DFL);
-    (void)::signal(SIGPIPE, SIG_IGN);
+    if (::signal(SIGCHLD, SIG_DFL) == SIG_ERR || ::signal(SIGPIPE, SIG_IGN) == SIG_ERR)
+        return fail_os("signals.disposition");
     if (::sigprocmask(SIG_BLOCK, &wanted, nullptr) != 0) return fail_os("signals.block");
     sys::unique_fd fd{::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK)};
     if (!fd) return fail_os("signals.open");
