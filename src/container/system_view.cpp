@@ -4,7 +4,8 @@
 // not in the two tables below. A row that the host does not have is left out.
 #include <array>
 #include <cstdlib>
-#include <glob.h>
+#include <dirent.h>
+#include <fnmatch.h>
 #include <glove/container/plan.hpp>
 #include <memory>
 #include <optional>
@@ -67,12 +68,16 @@ struct found_place {
     sys::file_identity identity;
 };
 
+// Nothing there, or nothing that the invoker may look at. Any other failure is no answer.
+[[nodiscard]] auto is_absence(int os) noexcept -> bool {
+    return os == ENOENT || os == ENOTDIR || os == EACCES || os == ELOOP;
+}
+
 // Empty when there is nothing, or nothing that the invoker may look at.
 [[nodiscard]] auto look(const std::string& host_path) -> result<std::optional<found_place>> {
     auto pin = sys::pin(host_path, sys::follow::no);
     if (!pin) {
-        const int os = pin.error().os;
-        if (os == ENOENT || os == ENOTDIR || os == EACCES) return std::nullopt;
+        if (is_absence(pin.error().os)) return std::nullopt;
         return std::unexpected(std::move(pin).error());
     }
     GLOVE_TRY(const auto facts, sys::inspect(*pin));
@@ -97,12 +102,16 @@ struct found_place {
 }
 
 // Where a link of `root` leads, as a path inside `root`; empty when it leads nowhere.
-[[nodiscard]] auto real_inside(const std::string& root, const std::string& path) -> std::string {
+[[nodiscard]] auto real_inside(const std::string& root, const std::string& path)
+    -> result<std::string> {
     const std::unique_ptr<char, decltype(&::free)> real{::realpath((root + path).c_str(), nullptr),
                                                         ::free};
-    if (real == nullptr) return {};
+    if (real == nullptr) {
+        if (is_absence(errno)) return std::string{};
+        return fail_os("plan.system", errno, root + path);
+    }
     const std::string_view found{real.get()};
-    if (!sys::holds(root.empty() ? "/" : root, found)) return {};
+    if (!sys::holds(root.empty() ? "/" : root, found)) return std::string{};
     return std::string{found.substr(root.size())};
 }
 
@@ -132,7 +141,7 @@ struct found_place {
     if (!found) return {};
     auto source = path;
     if (found->identity.type == S_IFLNK) {
-        source = real_inside(root, path);
+        GLOVE_TRY(source, real_inside(root, path));
         if (source.empty()) return {}; // dangling on the host, so absent inside
         if (covered(tree, source)) {
             tree.push_back(link_entry(path, std::move(source)));
@@ -145,15 +154,29 @@ struct found_place {
     return {};
 }
 
-[[nodiscard]] auto expand(const std::string& root, std::string_view pattern)
-    -> std::vector<std::string> {
-    if (pattern.find('*') == std::string_view::npos) return {std::string{pattern}};
+// The names that a pattern stands for; a star may be in its last component only. glob(3) would take
+// a listing that broke off for one that ended.
+[[nodiscard]] auto expand(const std::string& root, const std::string& pattern)
+    -> result<std::vector<std::string>> {
+    if (pattern.find('*') == std::string::npos) return std::vector{pattern};
+    struct closer {
+        void operator()(::DIR* open) const noexcept { (void)::closedir(open); }
+    };
     std::vector<std::string> out;
-    ::glob_t found{};
-    if (::glob((root + std::string{pattern}).c_str(), GLOB_NOSORT, nullptr, &found) == 0)
-        for (std::size_t i = 0; i < found.gl_pathc; ++i)
-            out.emplace_back(found.gl_pathv[i] + root.size());
-    ::globfree(&found);
+    const auto parent = sys::parent_of(pattern);
+    const std::unique_ptr<::DIR, closer> directory{::opendir((root + parent).c_str())};
+    if (directory == nullptr) {
+        if (is_absence(errno)) return out;
+        return fail_os("plan.system", errno, root + parent);
+    }
+    for (;;) {
+        errno = 0;
+        const auto* const entry = ::readdir(directory.get());
+        if (entry == nullptr) break;
+        const auto path = parent + "/" + entry->d_name;
+        if (::fnmatch(pattern.c_str(), path.c_str(), FNM_PATHNAME) == 0) out.push_back(path);
+    }
+    if (errno != 0) return fail_os("plan.system", errno, root + parent);
     return out;
 }
 
@@ -162,9 +185,10 @@ struct found_place {
 auto discover_system(const std::string& root) -> result<std::vector<tree_entry>> {
     std::vector<tree_entry> tree;
     for (const auto* const place : system_places) GLOVE_CHECK(add_place(tree, root, place));
-    for (const auto* const pattern : public_configuration)
-        for (const auto& path : expand(root, pattern))
-            GLOVE_CHECK(add_configuration(tree, root, path));
+    for (const auto* const pattern : public_configuration) {
+        GLOVE_TRY(const auto paths, expand(root, pattern));
+        for (const auto& path : paths) GLOVE_CHECK(add_configuration(tree, root, path));
+    }
     return tree;
 }
 

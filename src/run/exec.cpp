@@ -186,8 +186,7 @@ private:
         GLOVE_CHECK(let_go_of_streams(relay.has_value()));
         // The child builds its perimeter meanwhile; it does not start the agent before `release`.
         GLOVE_CHECK(put_on_record(audit::action::agent_launch, audit::status::pending, {}));
-        if (const auto released = agent.release(); !released && released.error().os != EPIPE)
-            return std::unexpected(released.error());
+        GLOVE_CHECK(agent.release());
         auto ended = supervise(agent, plan_.limits, relay ? &*relay : nullptr, inbox, time_);
         record_.layers = agent.layers();
         return ended;

@@ -67,6 +67,7 @@ public:
                 stop(exit_cause::output_bytes, nanoseconds{0});
         }
         drain(ended.wait_status);
+        if (relay_ != nullptr) GLOVE_CHECK(relay_->check());
         // Whoever was quicker, the relay or the agent's own end: what was written is cut off.
         if (relay_ != nullptr && relay_->limit_reached() &&
             stopped_by_.value_or(exit_cause::output_bytes) == exit_cause::output_bytes) {
@@ -191,8 +192,8 @@ auto signal_inbox::open(process_group of_agent) -> result<signal_inbox> {
         if (now.sa_handler != SIG_IGN) ::sigaddset(&wanted, row.number);
     }
     // An ignored SIGCHLD would reap init by itself and free its number.
-    (void)::signal(SIGCHLD, SIG_DFL);
-    (void)::signal(SIGPIPE, SIG_IGN);
+    if (::signal(SIGCHLD, SIG_DFL) == SIG_ERR || ::signal(SIGPIPE, SIG_IGN) == SIG_ERR)
+        return fail_os("signals.disposition");
     if (::sigprocmask(SIG_BLOCK, &wanted, nullptr) != 0) return fail_os("signals.block");
     sys::unique_fd fd{::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK)};
     if (!fd) return fail_os("signals.open");

@@ -55,7 +55,7 @@ public:
     running(running&&) noexcept;
     ~running();
 
-    // Lets the agent start. The set-up may still be going on.
+    // Lets the agent start. The set-up may still be going on, or have failed: `collect` tells.
     [[nodiscard]] auto release() -> result<>;
     // Passes a signal on to the agent.
     [[nodiscard]] auto signal(int number) -> result<>;

@@ -32,22 +32,24 @@ namespace {
     return good ? failure{} : failure{.os = errno, .where = where};
 }
 
-// False at end of file: the supervisor is gone.
-[[nodiscard]] auto receive(order_message& message) noexcept -> bool {
+// 0 at end of file: the supervisor is gone.
+[[nodiscard]] auto receive(order_message& message) noexcept -> ssize_t {
     ssize_t got = 0;
     do got = ::recv(control_descriptor, &message, sizeof message, 0);
     while (got < 0 && errno == EINTR);
-    return got == sizeof message;
+    return got;
 }
 
-void send(const news_message& message) noexcept {
+void send(int control, const news_message& message) noexcept {
     // Nobody left to tell is the same as told: both end the namespace.
-    (void)!::send(control_descriptor, &message, sizeof message, MSG_NOSIGNAL);
+    (void)!::send(control, &message, sizeof message, MSG_NOSIGNAL);
 }
 
 auto await(order wanted) noexcept -> failure {
     order_message message{};
-    if (!receive(message)) ::_exit(125);
+    const auto got = receive(message);
+    if (got < 0) return outcome(false, call::recv);
+    if (got == 0) ::_exit(125);
     return {.os = message.what == wanted ? 0 : EPROTO, .where = call::recv};
 }
 
@@ -203,7 +205,8 @@ void let_go(::pid_t pid, int status) noexcept {
     for (;;) {
         int ended = 0;
         const auto pid = ::waitpid(-1, &ended, WNOHANG | __WALL);
-        if (pid <= 0) return agent_ended;
+        if (pid == 0 || (pid < 0 && agent_ended)) return agent_ended;
+        if (pid < 0) ::_exit(125); // the agent cannot be watched: end it
         if (!WIFEXITED(ended) && !WIFSIGNALED(ended)) {
             let_go(pid, ended);
             continue;
@@ -234,7 +237,7 @@ void pass_on(const setup_state& state, int number) noexcept {
         }
         if (sources[0].revents == 0) continue;
         order_message message{};
-        if (!receive(message)) ::_exit(125);
+        if (receive(message) <= 0) ::_exit(125);
         if (message.what == order::signal) pass_on(state, message.value);
     }
 }
@@ -249,12 +252,13 @@ void run_init(const setup_plan& plan) noexcept {
     for (std::uint8_t i = 0; i < std::size(steps); ++i) {
         const auto bad = steps[i].run(state);
         if (bad.os != 0) {
-            send({.what = news::failed,
-                  .step = i,
-                  .where = bad.where,
-                  .value = bad.os,
-                  .index = bad.index,
-                  .armed = armed});
+            // The first step puts the channel in its place; when it fails, it may not be there.
+            send(i == 0 ? plan.control : control_descriptor, {.what = news::failed,
+                                                              .step = i,
+                                                              .where = bad.where,
+                                                              .value = bad.os,
+                                                              .index = bad.index,
+                                                              .armed = armed});
             ::_exit(125);
         }
         armed |= std::uint64_t{1} << i;
@@ -268,12 +272,12 @@ void run_init(const setup_plan& plan) noexcept {
     // The streams are the agent's alone: a reader sees their end when the agent closes them.
     if (sys::close_range(0, 2, 0) != 0) ::_exit(125);
     const int status = watch(state);
-    send({.what = news::ended,
-          .step = 0,
-          .where = call::none,
-          .value = status,
-          .index = failure::no_index,
-          .armed = armed});
+    send(control_descriptor, {.what = news::ended,
+                              .step = 0,
+                              .where = call::none,
+                              .value = status,
+                              .index = failure::no_index,
+                              .armed = armed});
     ::_exit(0);
 }
 

@@ -131,14 +131,18 @@ public:
     signals_blocked() noexcept {
         ::sigset_t all;
         ::sigfillset(&all);
-        (void)::sigprocmask(SIG_SETMASK, &all, &before_);
+        good_ = ::sigprocmask(SIG_SETMASK, &all, &before_) == 0;
     }
     signals_blocked(const signals_blocked&) = delete;
     auto operator=(const signals_blocked&) -> signals_blocked& = delete;
-    ~signals_blocked() { (void)::sigprocmask(SIG_SETMASK, &before_, nullptr); }
+    ~signals_blocked() {
+        if (good_) (void)::sigprocmask(SIG_SETMASK, &before_, nullptr);
+    }
+    explicit operator bool() const noexcept { return good_; }
 
 private:
     ::sigset_t before_{};
+    bool good_ = false;
 };
 
 struct cloned {
@@ -147,8 +151,9 @@ struct cloned {
 };
 
 [[nodiscard]] auto clone_init(const setup_plan& plan) -> cloned {
-    const signals_blocked guard;
     cloned child;
+    const signals_blocked guard;
+    if (!guard) return child;
     ::clone_args request{};
     request.flags = namespaces | CLONE_PIDFD | CLONE_CLEAR_SIGHAND;
     request.pidfd = reinterpret_cast<std::uintptr_t>(&child.pidfd);
@@ -208,6 +213,9 @@ struct cloned {
     return out;
 }
 
+// Init is gone, perhaps with an order unread. What it said before it went can still be received.
+[[nodiscard]] auto is_hang_up(int os) noexcept -> bool { return os == EPIPE || os == ECONNRESET; }
+
 [[nodiscard]] auto step_error(const news_message& news, const plan& source) -> error {
     if (news.where == call::execve) return exec_error(news, source);
     const auto step = setup_steps()[news.step].name;
@@ -243,8 +251,7 @@ running::~running() = default;
 
 auto running::release() -> result<> {
     auto sent = send_order(control_, order::release);
-    // A child that already failed has closed its end; `collect` tells why.
-    if (!sent && (sent.error().os == EPIPE || sent.error().os == ECONNRESET)) return {};
+    if (!sent && is_hang_up(sent.error().os)) return {}; // init has failed: `collect` tells why
     return sent;
 }
 auto running::signal(int number) -> result<> { return send_order(control_, order::signal, number); }
@@ -256,8 +263,9 @@ auto running::kill() -> result<> {
 auto running::read_news() -> result<std::optional<ending>> {
     news_message message{};
     ssize_t got = 0;
+    // Init that ended with an order unread resets the channel once, ahead of the news it had sent.
     do got = ::recv(control_.get(), &message, sizeof message, 0);
-    while (got < 0 && errno == EINTR);
+    while (got < 0 && (errno == EINTR || errno == ECONNRESET));
     if (got == sizeof message && plausible(message)) {
         armed_ = message.armed;
         if (message.what == news::started) return std::nullopt;
@@ -296,12 +304,17 @@ auto launch(const launch_request& request) -> result<running> {
     sys::child_process init{sys::unique_fd{child.pidfd}};
     theirs = {};
     if (auto mapped = write_id_maps(child.pid, request.plan->user); !mapped) {
+        // The maps of an init that has ended cannot be written: then why it ended is the reason.
+        news_message news{};
+        if (::recv(ours.get(), &news, sizeof news, MSG_DONTWAIT) == sizeof news && plausible(news))
+            return std::unexpected(step_error(news, *request.plan));
         auto problem = std::move(mapped).error();
         problem.remedy = remedy_for(problem.step, problem.os);
         return std::unexpected(std::move(problem));
     }
     // A child that already failed has closed its end; `collect` tells why.
-    (void)send_order(ours, order::maps_written);
+    if (auto told = send_order(ours, order::maps_written); !told && !is_hang_up(told.error().os))
+        return std::unexpected(std::move(told).error());
     return running{std::move(init), std::move(ours), std::move(keep)};
 }
 
