@@ -163,14 +163,14 @@ auto completion_verb(const invocation& call) -> int {
     CLI::App app;
     declare_completion(app);
     std::string shell;
-    app.add_option("SHELL", shell, "Shell to complete in")->required();
+    app.add_option("SHELL", shell, "Shell to complete in");
     if (const auto ended = parse_options(app, usage, call)) return *ended;
     const auto row = std::ranges::find(shells, shell, &shell_row::name);
     if (row == shells.end())
         return usage_failure({.code = errc::invalid_input,
                               .step = "usage",
                               .os = 0,
-                              .detail = "there is no completion for '" + shell + "'",
+                              .detail = "completion takes one of bash, zsh, fish",
                               .remedy = usage});
     (void)std::fputs(row->script().c_str(), stdout);
     return 0;

@@ -14,16 +14,17 @@ constexpr std::array<std::string_view, 6> managed_names{"PATH", "HOME",    "TMPD
 constexpr std::string_view managed_prefix = "GLOVE_";
 
 // How the caller's terminal and language look; harmless, and wrong output without them.
-constexpr std::array<std::string_view, 5> inherited_names{"TERM", "LANG", "TZ", "COLORTERM",
-                                                          "NO_COLOR"};
-constexpr std::string_view inherited_prefix = "LC_";
+constexpr std::array<std::string_view, 18> inherited_names{
+    "TERM",        "LANG",       "TZ",         "COLORTERM",         "NO_COLOR",       "LC_ALL",
+    "LC_ADDRESS",  "LC_COLLATE", "LC_CTYPE",   "LC_IDENTIFICATION", "LC_MEASUREMENT", "LC_MESSAGES",
+    "LC_MONETARY", "LC_NAME",    "LC_NUMERIC", "LC_PAPER",          "LC_TELEPHONE",   "LC_TIME"};
 
 [[nodiscard]] auto is_managed(std::string_view name) -> bool {
     return name.starts_with(managed_prefix) || std::ranges::count(managed_names, name) != 0;
 }
 
 [[nodiscard]] auto is_inherited(std::string_view name) -> bool {
-    return name.starts_with(inherited_prefix) || std::ranges::count(inherited_names, name) != 0;
+    return std::ranges::count(inherited_names, name) != 0;
 }
 
 [[nodiscard]] auto check_name(std::string_view name) -> result<> {

@@ -1,12 +1,9 @@
-// Turns a profile into a plan: looks up and pins every source, refuses what cannot be granted
-// exactly as asked, and puts the tree in mounting order.
-//
-// Never widens a grant: an unresolvable, overlapping, managed or control path is an error, not a
-// smaller or larger mount.
+// Turns a profile into a plan: the grants, what Glove provides itself, the system view, and masks
+// over what must not be reached.
+#include "container/grants.hpp"
+#include "container/tree.hpp"
 #include <algorithm>
 #include <array>
-#include <glove/container/plan.hpp>
-#include <map>
 #include <sys/stat.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
@@ -14,17 +11,6 @@
 namespace glove::container {
 
 namespace {
-
-// '/' sorts before every other byte, so that a directory is followed by what it holds.
-struct path_order {
-    using is_transparent = void;
-    auto operator()(std::string_view a, std::string_view b) const noexcept -> bool {
-        return std::ranges::lexicographical_compare(a, b, {}, rank, rank);
-    }
-    static auto rank(char c) noexcept -> int {
-        return c == '/' ? 0 : static_cast<unsigned char>(c) + 1;
-    }
-};
 
 struct scratch_place {
     std::string_view path;
@@ -35,13 +21,6 @@ constexpr std::array scratch_places{
     scratch_place{"/var/tmp", 01777},    scratch_place{"/run", 0755},
     scratch_place{"/dev/shm", 01777},
 };
-// Places of which an inner path may be granted, but which are Glove's as a whole.
-constexpr std::array<std::string_view, 10> shared_places{
-    "/usr", "/etc",       "/opt",       "/tmp",  "/var/tmp",
-    "/run", "/nix/store", "/gnu/store", "/snap", home_directory};
-// Places of which nothing can be granted.
-constexpr std::array<std::string_view, 6> closed_places{"/proc", "/dev", "/bin",
-                                                        "/sbin", "/lib", "/lib64"};
 constexpr std::array device_nodes{"/dev/null",   "/dev/zero",    "/dev/full",
                                   "/dev/random", "/dev/urandom", "/dev/tty"};
 struct fixed_link {
@@ -62,179 +41,6 @@ constexpr std::array mount_points{"/proc", "/dev/pts"};
 
 constexpr std::size_t guard_walk_limit = 1024; // directory entries, all grants together
 
-[[nodiscard]] auto refuse(errc code, std::string_view flag, std::string_view path,
-                          std::string_view why, std::string remedy = {}) {
-    return fail(code, "grant.check",
-                std::string{flag}.append(" ").append(path).append(": ").append(why),
-                std::move(remedy));
-}
-
-class tree_builder {
-public:
-    // The first entry of a path wins; callers add the more important ones first.
-    void add(tree_entry entry) {
-        const auto at = entry.path;
-        entries_.try_emplace(at, std::move(entry));
-    }
-    [[nodiscard]] auto covered(std::string_view path) const -> bool {
-        for (auto at = std::string{path}; at != "/"; at = sys::parent_of(at))
-            if (const auto found = entries_.find(at);
-                found != entries_.end() && found->second.kind == entry_kind::bind)
-                return true;
-        return false;
-    }
-    [[nodiscard]] auto is_link(std::string_view path) const -> bool {
-        const auto found = entries_.find(path);
-        return found != entries_.end() && found->second.kind == entry_kind::link;
-    }
-    // Every parent that nothing mounted provides becomes a directory.
-    [[nodiscard]] auto finish() && -> std::vector<tree_entry> {
-        std::vector<std::string> missing;
-        for (const auto& [path, entry] : entries_)
-            for (auto up = sys::parent_of(path);
-                 up != "/" && !entries_.contains(up) && !covered(up); up = sys::parent_of(up))
-                missing.push_back(up);
-        for (auto& path : missing) add({.path = std::move(path)});
-        std::vector<tree_entry> out;
-        out.reserve(entries_.size());
-        std::string masked; // what lies below a mask does not exist any more
-        for (auto& [path, entry] : entries_) {
-            if (!masked.empty() && sys::holds(masked, path)) continue;
-            if (entry.kind == entry_kind::mask) masked = path;
-            out.push_back(std::move(entry));
-        }
-        return out;
-    }
-
-private:
-    std::map<std::string, tree_entry, path_order> entries_;
-};
-
-// What the flags name, looked up.
-struct located_grant {
-    std::string_view flag;
-    std::string given;
-    access mode;
-    resolved_path where;
-    sys::file_identity identity;
-    sys::unique_fd pin;
-};
-
-[[nodiscard]] auto check_place(const located_grant& g) -> result<> {
-    const std::string_view real{g.where.real};
-    if (real == "/")
-        return refuse(errc::not_permitted, g.flag, g.given,
-                      "the whole file system cannot be granted",
-                      "name the directories that the agent needs");
-    const auto holds_managed = [&](std::string_view place) { return sys::holds(real, place); };
-    for (const auto place : closed_places)
-        if (sys::holds(place, real) || holds_managed(place))
-            return refuse(errc::not_permitted, g.flag, g.given,
-                          "overlaps " + std::string{place} + ", which Glove provides itself");
-    for (const auto place : shared_places)
-        if (holds_managed(place))
-            return refuse(errc::not_permitted, g.flag, g.given,
-                          "contains " + std::string{place} + ", which Glove provides itself",
-                          "name the paths below it that the agent needs");
-    if (sys::holds("/sys", real) && g.mode == access::write)
-        return refuse(errc::not_permitted, g.flag, g.given, "/sys can only be read",
-                      "use --read " + g.given);
-    return {};
-}
-
-[[nodiscard]] auto check_type(const located_grant& g) -> result<> {
-    switch (g.identity.type) {
-    case S_IFDIR:
-    case S_IFREG: return {};
-    case S_IFSOCK:
-        return refuse(errc::not_permitted, g.flag, g.given,
-                      "is a socket: it would connect the agent to a process of the host");
-    case S_IFIFO:
-        return refuse(errc::not_permitted, g.flag, g.given,
-                      "is a FIFO: it would connect the agent to a process of the host");
-    default: return refuse(errc::not_permitted, g.flag, g.given, "is a device");
-    }
-}
-
-[[nodiscard]] auto locate(std::string_view flag, const std::string& given, access mode)
-    -> result<located_grant> {
-    auto where = resolve(given);
-    if (!where) {
-        auto problem = std::move(where).error();
-        problem.detail = std::string{flag} + " " + given;
-        return std::unexpected(std::move(problem));
-    }
-    auto pin = sys::pin(where->real, sys::follow::no);
-    if (!pin) {
-        auto problem = std::move(pin).error();
-        problem.detail = std::string{flag} + " " + given;
-        return std::unexpected(std::move(problem));
-    }
-    GLOVE_TRY(const auto facts, sys::inspect(*pin));
-    return located_grant{flag, given, mode, *std::move(where), facts.identity, *std::move(pin)};
-}
-
-[[nodiscard]] auto check_control(const std::vector<located_grant>& grants,
-                                 const std::vector<std::string>& control_paths) -> result<> {
-    for (const auto& path : control_paths) {
-        // A control file may not exist yet; its nearest existing parent decides then.
-        auto at = path;
-        auto real = resolve(at);
-        while (!real && at != "/" && real.error().code == errc::not_found) {
-            at = sys::parent_of(at);
-            real = resolve(at);
-        }
-        if (!real) return std::unexpected(std::move(real).error());
-        if (path.find("/../", at.size()) != std::string::npos)
-            return fail(errc::invalid_input, "grant.control",
-                        path + ": \"..\" after a directory that does not exist leads nowhere");
-        const auto full =
-            real->real == "/" ? path : real->real + path.substr(at == "/" ? 0 : at.size());
-        for (const auto& g : grants)
-            if (sys::holds(g.where.real, full) || sys::holds(full, g.where.real))
-                return refuse(errc::not_permitted, g.flag, g.given,
-                              "would show Glove's own files at " + full + " to the agent",
-                              "grant a directory that does not hold them");
-    }
-    return {};
-}
-
-[[nodiscard]] auto check_overlap(const std::vector<located_grant>& sorted) -> result<> {
-    for (std::size_t i = 1; i < sorted.size(); ++i) {
-        const auto& outer = sorted[i - 1];
-        const auto& inner = sorted[i];
-        if (sys::holds(outer.where.real, inner.where.real))
-            return refuse(errc::conflict, inner.flag, inner.given,
-                          "overlaps " + std::string{outer.flag} + " " + outer.given,
-                          "give each path once; use --hide for what must not be seen");
-    }
-    return {};
-}
-
-[[nodiscard]] auto locate_grants(const profile& wish) -> result<std::vector<located_grant>> {
-    std::vector<located_grant> out;
-    out.reserve(wish.grants.size() + 1);
-    if (wish.workspace) {
-        GLOVE_TRY(auto found, locate("--workspace", *wish.workspace, access::write));
-        if (found.identity.type != S_IFDIR)
-            return refuse(errc::invalid_input, "--workspace", *wish.workspace,
-                          "is not a directory");
-        out.push_back(std::move(found));
-    }
-    for (const auto& asked : wish.grants) {
-        GLOVE_TRY(auto found, locate(asked.flag, asked.path, asked.mode));
-        out.push_back(std::move(found));
-    }
-    for (const auto& g : out) {
-        GLOVE_CHECK(check_place(g));
-        GLOVE_CHECK(check_type(g));
-    }
-    GLOVE_CHECK(check_control(out, wish.control_paths));
-    std::ranges::sort(out, path_order{}, [](const auto& g) -> const auto& { return g.where.real; });
-    GLOVE_CHECK(check_overlap(out));
-    return out;
-}
-
 [[nodiscard]] auto holder_of(const std::vector<located_grant>& grants, std::string_view path)
     -> const located_grant* {
     const auto found =
@@ -254,30 +60,39 @@ struct located_grant {
 }
 
 [[nodiscard]] auto add_hidden(tree_builder& tree, const std::vector<located_grant>& grants,
-                              const std::vector<std::string>& hidden) -> result<> {
+                              const std::vector<std::string>& hidden, plan& out) -> result<> {
     for (const auto& given : hidden) {
         GLOVE_TRY(const auto found, locate("--hide", given, access::read));
         const auto* const holder = holder_of(grants, found.where.real);
         if (holder == nullptr)
-            return refuse(errc::invalid_input, "--hide", given,
-                          "is not inside a granted path, so the agent cannot see it anyway");
+            return refuse(errc::invalid_input, "--hide", given, "is not inside a granted path",
+                          "--hide takes a path inside of --workspace, --read or --write");
         if (holder->where.real == found.where.real)
             return refuse(errc::conflict, "--hide", given,
                           "hides the whole of " + std::string{holder->flag} + " " + holder->given);
+        GLOVE_TRY(const auto facts, sys::inspect(found.pin));
+        if (facts.identity.type != S_IFDIR && facts.links > 1)
+            out.notes.push_back("--hide " + given + ": the file has " +
+                                std::to_string(facts.links) +
+                                " names, and only this one is hidden");
         GLOVE_TRY(auto entry, mask_over(found.where.real, origin::hidden));
         tree.add(std::move(entry));
     }
     return {};
 }
 
-[[nodiscard]] auto add_guards(tree_builder& tree, const std::vector<located_grant>& grants)
-    -> result<bool> {
-    std::vector<std::string> roots;
-    roots.reserve(grants.size());
+// Read-only does not stop connect(2), so sockets count wherever something of the host is bound.
+// FIFOs matter where the operator's other programs may wait at one: in the grants.
+[[nodiscard]] auto add_guards(tree_builder& tree, const std::vector<located_grant>& grants,
+                              const std::vector<tree_entry>& system) -> result<bool> {
+    std::vector<std::string> walked, bound;
     for (const auto& g : grants)
         if (g.identity.type == S_IFDIR && !sys::holds("/sys", g.where.real))
-            roots.push_back(g.where.real);
-    auto search = find_rendezvous(roots, guard_walk_limit);
+            walked.push_back(g.where.real);
+    for (const auto& entry : system)
+        if (entry.kind == entry_kind::bind && entry.identity.type == S_IFDIR)
+            bound.push_back(entry.path);
+    auto search = find_rendezvous(walked, guard_walk_limit, bound);
     if (search.failed_os != 0) return fail_os("plan.guard", search.failed_os, search.failed_path);
     for (auto& found : search.found) {
         auto entry = mask_over(std::move(found.path), origin::guarded);
@@ -375,8 +190,9 @@ void add_grants(tree_builder& tree, std::vector<located_grant>& grants) {
 [[nodiscard]] auto make_tree(const profile& wish, plan& out) -> result<std::vector<tree_entry>> {
     GLOVE_TRY(auto grants, locate_grants(wish));
     tree_builder tree;
-    GLOVE_CHECK(add_hidden(tree, grants, wish.hidden));
-    GLOVE_TRY(out.guard_search_complete, add_guards(tree, grants));
+    GLOVE_TRY(auto system, discover_system(""));
+    GLOVE_CHECK(add_hidden(tree, grants, wish.hidden, out));
+    GLOVE_TRY(out.guard_search_complete, add_guards(tree, grants, system));
     if (wish.workspace)
         out.work_directory =
             std::ranges::find(grants, std::string_view{"--workspace"}, &located_grant::flag)
@@ -387,7 +203,6 @@ void add_grants(tree_builder& tree, std::vector<located_grant>& grants) {
     GLOVE_CHECK(add_devices(tree));
     for (const auto* const point : mount_points) tree.add({.path = point});
     for (auto& file : identity_files(out.user, login_shell())) tree.add(std::move(file));
-    GLOVE_TRY(auto system, discover_system(""));
     for (auto& entry : system) tree.add(std::move(entry));
     return std::move(tree).finish();
 }

@@ -10,6 +10,7 @@
 #include <glove/container/plan.hpp>
 #include <map>
 #include <memory>
+#include <set>
 #include <sys/stat.h>
 
 namespace glove::container {
@@ -48,13 +49,17 @@ void note_failure(rendezvous_search& out, int os, const std::string& path) {
     return line;
 }
 
-[[nodiscard]] auto inside_any(const std::vector<std::string>& roots, std::string_view path)
-    -> bool {
-    return std::ranges::any_of(roots, [&](const auto& root) { return sys::holds(root, path); });
+using place_set = std::set<std::string, std::less<>>;
+
+[[nodiscard]] auto inside_any(const place_set& roots, const std::string& path) -> bool {
+    for (auto at = path; !at.empty(); at = sys::parent_of(at)) {
+        if (roots.contains(at)) return true;
+        if (at == "/") break;
+    }
+    return false;
 }
 
-[[nodiscard]] auto add_sockets(const std::vector<std::string>& roots, rendezvous_search& out)
-    -> bool {
+[[nodiscard]] auto add_sockets(const place_set& roots, rendezvous_search& out) -> bool {
     const auto table = sys::read_file("/proc/net/unix", socket_table_limit);
     if (!table) return false;
     std::map<std::string, std::string> real_parents; // a host has many sockets in few directories
@@ -76,7 +81,11 @@ void note_failure(rendezvous_search& out, int os, const std::string& path) {
         const auto line = rest.substr(0, rest.find('\n'));
         rest.remove_prefix(std::min(line.size() + 1, rest.size()));
         const auto name = bound_path(line);
-        if (!name.starts_with('/')) continue;
+        if (name.empty() || name.starts_with('@') || name == "Path") continue; // none, or abstract
+        if (!name.starts_with('/')) {
+            out.complete = false; // bound by a relative name: nobody knows where
+            continue;
+        }
         // Bound through a link, perhaps: grants go by canonical names.
         auto path = canonical(name);
         if (inside_any(roots, path) && type_of(path, out) == S_IFSOCK)
@@ -97,6 +106,8 @@ struct walk {
     };
     const std::unique_ptr<::DIR, closer> directory{::opendir(path.c_str())};
     if (directory == nullptr) {
+        // One that cannot be listed may still be passed through.
+        if (errno == EACCES) out.complete = false;
         note_failure(out, errno, path);
         return true;
     }
@@ -122,11 +133,13 @@ struct walk {
 
 } // namespace
 
-auto find_rendezvous(const std::vector<std::string>& roots, std::size_t entry_limit)
-    -> rendezvous_search {
+auto find_rendezvous(const std::vector<std::string>& roots, std::size_t entry_limit,
+                     const std::vector<std::string>& socket_roots) -> rendezvous_search {
     rendezvous_search out;
-    if (roots.empty()) return out;
-    if (!add_sockets(roots, out)) out.complete = false;
+    place_set with_sockets{roots.begin(), roots.end()};
+    with_sockets.insert(socket_roots.begin(), socket_roots.end());
+    if (with_sockets.empty()) return out;
+    if (!add_sockets(with_sockets, out)) out.complete = false;
     walk state{.queue = roots, .budget = entry_limit};
     for (std::size_t next = 0; next < state.queue.size(); ++next) {
         const auto here = state.queue[next]; // a copy: scanning grows the queue

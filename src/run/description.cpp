@@ -2,6 +2,7 @@
 #include "run/description.hpp"
 #include <algorithm>
 #include <fmt/format.h>
+#include <glove/base/text.hpp>
 #include <iterator>
 #include <sys/wait.h>
 
@@ -78,6 +79,9 @@ void write_plan(json& w, const container::plan& plan) {
     for (const auto& entry : plan.tree) write_entry(w, entry);
     w.end_array();
     w.member("guard_search_complete", plan.guard_search_complete);
+    w.begin_array("notes");
+    for (const auto& note : plan.notes) w.element(note);
+    w.end_array();
 }
 
 void write_layers(json& w, const std::vector<container::layer>& layers, bool with_outcome) {
@@ -119,7 +123,7 @@ void write_problem(json& w, const error& problem) {
 template<class Pick> auto names(const container::plan& plan, Pick pick) -> std::string {
     std::string out;
     for (const auto& entry : plan.tree)
-        if (pick(entry)) fmt::format_to(std::back_inserter(out), "  {}\n", entry.path);
+        if (pick(entry)) fmt::format_to(std::back_inserter(out), "  {}\n", printable(entry.path));
     return out;
 }
 
@@ -157,7 +161,7 @@ auto explain_text(const container::plan& plan) -> std::string {
     };
     std::string variables;
     for (const auto& variable : plan.environment)
-        fmt::format_to(std::back_inserter(variables), "  {}\n", name_of(variable));
+        fmt::format_to(std::back_inserter(variables), "  {}\n", printable(name_of(variable)));
     std::string layers;
     for (const auto& layer : container::requested_layers())
         fmt::format_to(std::back_inserter(layers), "  {}\n", layer.name);
@@ -173,8 +177,15 @@ auto explain_text(const container::plan& plan) -> std::string {
                                           network_meaning(plan.network)));
     out += section("Limits", limits_text(plan));
     out += section("Layers", layers);
-    out +=
-        fmt::format("Starts {} in {}. Nothing was run.\n", plan.argv.front(), plan.work_directory);
+    std::string notes;
+    for (const auto& note : plan.notes)
+        fmt::format_to(std::back_inserter(notes), "  {}\n", printable(note));
+    if (!plan.guard_search_complete)
+        notes +=
+            "  not every entry of the granted directories was searched for sockets and FIFOs\n";
+    out += section("Note", notes);
+    out += fmt::format("Starts {} in {}. Nothing was run.\n", printable(plan.argv.front()),
+                       printable(plan.work_directory));
     return out;
 }
 

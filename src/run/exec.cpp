@@ -8,8 +8,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fcntl.h>
 #include <glove/audit/jsonl.hpp>
+#include <glove/base/text.hpp>
 #include <glove/run/exec.hpp>
 #include <glove/sys/clock.hpp>
 #include <glove/sys/entropy.hpp>
@@ -43,6 +45,10 @@ namespace {
         return fail(errc::invalid_input, "exec.directories", "HOME is not set to an absolute path",
                     std::string{"set HOME, or "} + name);
     return std::string{home} + "/" + std::string{fallback} + "/glove";
+}
+
+[[nodiscard]] auto leaf_of(const std::string& path) -> std::string {
+    return path.substr(path.rfind('/') + 1);
 }
 
 struct file_places {
@@ -112,6 +118,12 @@ struct file_places {
     return {};
 }
 
+[[nodiscard]] auto in_one_line(const error& problem) -> std::string {
+    auto out = std::string{problem.step} + ": " + problem.detail;
+    if (problem.os != 0) out.append(": ").append(std::strerror(problem.os));
+    return out;
+}
+
 [[nodiscard]] auto describe(const outcome& ended) -> std::string {
     std::string out = "{\"cause\":\"" + std::string{to_string(ended.cause)} + "\",";
     return out +
@@ -119,6 +131,15 @@ struct file_places {
                 ? "\"signal\":" + std::to_string(WTERMSIG(ended.wait_status))
                 : "\"code\":" + std::to_string(WEXITSTATUS(ended.wait_status))) +
            "}";
+}
+
+// The agent's own, except that a run which a limit cut short never looks like a success.
+[[nodiscard]] auto exit_status_of(const outcome& ended) -> int {
+    if (WIFSIGNALED(ended.wait_status)) return 128 + WTERMSIG(ended.wait_status);
+    const int own = WEXITSTATUS(ended.wait_status);
+    const bool cut_short =
+        ended.cause == exit_cause::wall_time || ended.cause == exit_cause::output_bytes;
+    return own == 0 && cut_short ? 128 + SIGTERM : own;
 }
 
 class exec_run {
@@ -140,8 +161,7 @@ public:
         if (!ended) return std::unexpected(std::move(ended).error());
         GLOVE_CHECK(std::move(written));
         tell(*ended);
-        return WIFSIGNALED(ended->wait_status) ? 128 + WTERMSIG(ended->wait_status)
-                                               : WEXITSTATUS(ended->wait_status);
+        return exit_status_of(*ended);
     }
 
 private:
@@ -163,6 +183,7 @@ private:
         audit_.emplace(std::move(opened));
         if (places_.report) {
             GLOVE_TRY(report_directory_, sys::make_directory(sys::parent_of(*places_.report)));
+            GLOVE_CHECK(sys::check_replaceable(report_directory_, leaf_of(*places_.report)));
         }
         return {};
     }
@@ -216,9 +237,8 @@ private:
                           record_.ended ? audit::status::ok : audit::status::execution_error,
                           record_.problem ? std::optional{record_.problem->detail} : std::nullopt);
         if (!places_.report) return audited;
-        GLOVE_CHECK(sys::replace_private_file(
-            report_directory_, places_.report->substr(places_.report->rfind('/') + 1),
-            report_json(record_)));
+        GLOVE_CHECK(sys::replace_private_file(report_directory_, leaf_of(*places_.report),
+                                              report_json(record_)));
         return audited;
     }
 
@@ -272,7 +292,10 @@ private:
     return problem;
 }
 
-void hint(const container::plan& plan) {
+// What the operator should know before the command writes its first line.
+void tell_before(const container::plan& plan) {
+    for (const auto& note : plan.notes)
+        (void)std::fputs(("glove: " + printable(note) + "\n").c_str(), stderr);
     if (plan.has_workspace || ::isatty(2) != 1) return;
     (void)std::fputs("glove: no --workspace was given, so the agent starts in an empty private "
                      "directory that is gone afterwards\n",
@@ -293,15 +316,19 @@ auto claim_standard_streams() -> result<> {
 }
 
 auto exec(exec_request request) -> result<int> {
+    if (::getuid() != ::geteuid() || ::getgid() != ::getegid())
+        return fail(errc::not_permitted, "exec.identity",
+                    "the real and the effective user or group differ",
+                    "start glove as one user; it needs no set-uid program around it");
     GLOVE_CHECK(check_streams());
     GLOVE_TRY(const auto open_files, container::raise_open_files());
     GLOVE_TRY(auto places, find_places(request));
-    request.profile.control_paths = {places.state, places.configuration};
+    request.profile.control_paths = {places.state, places.state + "/audit", places.configuration};
     if (!places.audit_log.empty()) request.profile.control_paths.push_back(places.audit_log);
     if (places.report) request.profile.control_paths.push_back(*places.report);
     GLOVE_TRY(auto plan, container::make_plan(request.profile));
     if (request.explain) return explain(request, plan);
-    hint(plan);
+    tell_before(plan);
     const auto program = plan.argv.front();
     auto status = exec_run{std::move(request), std::move(plan), std::move(places), open_files}.go();
     if (!status) return std::unexpected(with_exec_advice(std::move(status).error(), program));

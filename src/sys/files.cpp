@@ -148,12 +148,28 @@ auto make_private_directory(const std::string& path) -> result<unique_fd> {
 }
 
 auto open_private_append(fd_ref directory, const std::string& name) -> result<unique_fd> {
-    auto file =
-        open_plain(directory.get(), name.c_str(),
-                   O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
+    constexpr int flags = O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+    auto file = open_plain(directory.get(), name.c_str(), flags | O_CREAT | O_EXCL, 0600);
+    // Whatever the caller's umask took away is given back to a file that is new.
+    if (file && ::fchmod(file.get(), 0600) != 0) return fail_os("file.open_append", errno, name);
+    if (!file && errno == EEXIST) file = open_plain(directory.get(), name.c_str(), flags);
     if (!file) return fail_os("file.open_append", errno, name);
     GLOVE_CHECK(require_private_file(file, name));
     return file;
+}
+
+auto check_replaceable(fd_ref directory, const std::string& name) -> result<> {
+    if (name.empty()) return fail(errc::invalid_input, "file.replace", "a file name is missing");
+    struct ::stat found{};
+    if (::fstatat(directory.get(), name.c_str(), &found, AT_SYMLINK_NOFOLLOW) == 0) {
+        if (!S_ISREG(found.st_mode))
+            return fail(errc::conflict, "file.replace", name + " exists and is not a regular file");
+        if (found.st_uid != ::geteuid())
+            return fail(errc::not_permitted, "file.replace", name + " belongs to another user");
+    } else if (errno != ENOENT) return fail_os("file.replace", errno, name);
+    if (::faccessat(directory.get(), ".", W_OK | X_OK, AT_EACCESS) != 0)
+        return fail_os("file.replace", errno, name);
+    return {};
 }
 
 auto replace_private_file(fd_ref directory, const std::string& name, std::string_view content)

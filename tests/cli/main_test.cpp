@@ -79,7 +79,7 @@ TEST(Usage, AnUnknownOptionOrAStrayWordIsNamed) {
     expect_usage_error(glove({"exec", "stray", "--", "true"}), "stray");
     expect_usage_error(glove({"completion", "tcsh"}), "bash, zsh, fish");
     expect_usage_error(glove({"completion"}), "bash, zsh, fish");
-    expect_usage_error(glove({"completion", "bash", "zsh"}), "bash, zsh, fish");
+    expect_usage_error(glove({"completion", "bash", "zsh"}), "'zsh' is not expected here");
 }
 
 } // namespace

@@ -170,7 +170,7 @@ TEST(SeccompJudge, what_debuggers_and_runtimes_use_is_allowed) {
     for (const auto* name :
          {"ptrace", "process_vm_readv", "process_vm_writev", "kcmp", "pidfd_open", "pidfd_getfd",
           "rseq", "membarrier", "futex_waitv", "mbind", "landlock_restrict_self", "seccomp",
-          "statx", "memfd_create", "io_submit", "mseal", "cachestat", "setxattrat", "epoll_pwait2"})
+          "statx", "memfd_create", "mseal", "cachestat", "setxattrat", "epoll_pwait2"})
         for (const auto& program : variants) EXPECT_EQ(answer(program, name), allow) << name;
 }
 

@@ -12,7 +12,7 @@ using run::exit_status;
 using run::status_of;
 
 auto status_after(std::string_view step, int os = 0, std::string detail = "x") -> exit_status {
-    return status_of({.code = errc::io, .step = step, .os = os, .detail = std::move(detail)});
+    return status_of({.code = classify(os), .step = step, .os = os, .detail = std::move(detail)});
 }
 
 TEST(StatusOf, WhatTheOperatorAskedForWronglyIsUsage) {
@@ -28,10 +28,10 @@ TEST(StatusOf, AStepOfThePerimeterIsARefusal) {
 }
 
 TEST(StatusOf, AProgramThatIsMissingDiffersFromOneThatCannotRun) {
-    EXPECT_EQ(status_after("agent.start", ENOENT), exit_status::not_found);
-    EXPECT_EQ(status_after("agent.start", ENOTDIR), exit_status::not_found);
-    EXPECT_EQ(status_after("agent.start", EACCES), exit_status::not_executable);
-    EXPECT_EQ(status_after("agent.start", ENOEXEC), exit_status::not_executable);
+    EXPECT_EQ(status_after("agent.exec", ENOENT), exit_status::not_found);
+    EXPECT_EQ(status_after("agent.exec", ENOTDIR), exit_status::not_found);
+    EXPECT_EQ(status_after("agent.exec", EACCES), exit_status::not_executable);
+    EXPECT_EQ(status_after("agent.exec", ENOEXEC), exit_status::not_executable);
     EXPECT_EQ(status_after("mount.tree", ENOENT), exit_status::refused);
 }
 

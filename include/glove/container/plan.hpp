@@ -70,6 +70,8 @@ struct plan {
     scratch_budget scratch;
     // The bounded search for FIFOs did not see every entry of every grant.
     bool guard_search_complete = true;
+    // What the operator should know although it is no reason to refuse; a sentence each.
+    std::vector<std::string> notes;
 };
 
 inline constexpr std::string_view home_directory = "/home/agent";
@@ -121,7 +123,9 @@ struct rendezvous_search {
     int failed_os = 0;
     std::string failed_path = {};
 };
-[[nodiscard]] auto find_rendezvous(const std::vector<std::string>& roots, std::size_t entry_limit)
+// Below `socket_roots` only sockets are looked for.
+[[nodiscard]] auto find_rendezvous(const std::vector<std::string>& roots, std::size_t entry_limit,
+                                   const std::vector<std::string>& socket_roots = {})
     -> rendezvous_search;
 
 } // namespace glove::container

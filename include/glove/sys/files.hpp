@@ -54,6 +54,9 @@ enum class follow : bool { no, yes };
 // owned by the caller, mode 0600 and have one link.
 [[nodiscard]] auto open_private_append(fd_ref directory, const std::string& name)
     -> result<unique_fd>;
+// Whether `replace_private_file` may be expected to work: the directory can be written, and `name`
+// is free or a regular file of the caller.
+[[nodiscard]] auto check_replaceable(fd_ref directory, const std::string& name) -> result<>;
 // Replaces `name` in `directory` (a new 0600 file, renamed into place) so that a reader sees the
 // old content or the whole new one.
 [[nodiscard]] auto replace_private_file(fd_ref directory, const std::string& name,

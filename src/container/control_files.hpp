@@ -1,0 +1,32 @@
+// Where Glove's own files are, by identity: the same directory is the same under any name.
+#pragma once
+#include <glove/base/error.hpp>
+#include <glove/sys/files.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace glove::container {
+
+class control_files {
+public:
+    // `paths` are absolute; what does not exist yet counts through its nearest existing parent.
+    [[nodiscard]] static auto locate(const std::vector<std::string>& paths)
+        -> result<control_files>;
+
+    // The control path that would be seen through something that is, or holds, `identity`.
+    [[nodiscard]] auto held_by(const sys::file_identity& identity) const
+        -> std::optional<std::string>;
+    // The control path that `real` (canonical) is, holds or lies in, by its name.
+    [[nodiscard]] auto touching(std::string_view real) const -> std::optional<std::string>;
+
+private:
+    struct place {
+        std::string real;                         // canonical
+        std::vector<sys::file_identity> ancestry; // it and its existing parents, without "/"
+    };
+    std::vector<place> places_;
+};
+
+} // namespace glove::container

@@ -1,0 +1,47 @@
+// Puts tree entries in mounting order.
+#pragma once
+#include <algorithm>
+#include <glove/container/plan.hpp>
+#include <map>
+#include <string_view>
+
+namespace glove::container {
+
+// '/' sorts before every other byte, so that a directory is followed by what it holds.
+struct path_order {
+    using is_transparent = void;
+    auto operator()(std::string_view a, std::string_view b) const noexcept -> bool {
+        return std::ranges::lexicographical_compare(a, b, {}, rank, rank);
+    }
+    static auto rank(char c) noexcept -> int {
+        return c == '/' ? 0 : static_cast<unsigned char>(c) + 1;
+    }
+};
+
+// Guarantees: a parent precedes what it holds; no path twice; nothing below a mask.
+class tree_builder {
+public:
+    // The first entry of a path wins; callers add the more important ones first.
+    void add(tree_entry entry) {
+        const auto at = entry.path;
+        entries_.try_emplace(at, std::move(entry));
+    }
+    [[nodiscard]] auto covered(std::string_view path) const -> bool {
+        for (auto at = std::string{path}; at != "/"; at = sys::parent_of(at))
+            if (const auto found = entries_.find(at);
+                found != entries_.end() && found->second.kind == entry_kind::bind)
+                return true;
+        return false;
+    }
+    [[nodiscard]] auto is_link(std::string_view path) const -> bool {
+        const auto found = entries_.find(path);
+        return found != entries_.end() && found->second.kind == entry_kind::link;
+    }
+    // Every parent that nothing mounted provides becomes a directory.
+    [[nodiscard]] auto finish() && -> std::vector<tree_entry>;
+
+private:
+    std::map<std::string, tree_entry, path_order> entries_;
+};
+
+} // namespace glove::container
