@@ -232,10 +232,10 @@ private:
     }
 
     [[nodiscard]] auto close_records() -> result<> {
-        auto audited =
-            put_on_record(audit::action::agent_exit,
-                          record_.ended ? audit::status::ok : audit::status::execution_error,
-                          record_.problem ? std::optional{record_.problem->detail} : std::nullopt);
+        auto audited = put_on_record(
+            audit::action::agent_exit,
+            record_.ended ? audit::status::ok : audit::status::execution_error,
+            record_.problem ? std::optional{in_one_line(*record_.problem)} : std::nullopt);
         if (!places_.report) return audited;
         GLOVE_CHECK(sys::replace_private_file(report_directory_, leaf_of(*places_.report),
                                               report_json(record_)));
