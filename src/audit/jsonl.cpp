@@ -1,3 +1,4 @@
+// One event, one line, one write under a lock: two runs that share a file never mix their lines.
 #include <array>
 #include <glove/audit/jsonl.hpp>
 #include <glove/sys/files.hpp>
@@ -70,7 +71,12 @@ auto jsonl_sink::open(const std::string& path, durability how) -> result<jsonl_s
 auto jsonl_sink::append(const event& what) -> result<> {
     const file_lock lock{file_};
     if (!lock) return fail_os("audit.lock");
-    GLOVE_CHECK(sys::write_all(file_, to_line(what)));
+    GLOVE_TRY(const auto before, sys::inspect(file_));
+    if (auto written = sys::write_all(file_, to_line(what)); !written) {
+        // Half a line would spoil the next one.
+        (void)!::ftruncate(file_.get(), static_cast<::off_t>(before.size));
+        return written;
+    }
     if (how_ == durability::power) GLOVE_CHECK(sys::sync(file_));
     return {};
 }

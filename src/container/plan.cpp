@@ -83,6 +83,10 @@ public:
                 return true;
         return false;
     }
+    [[nodiscard]] auto is_link(std::string_view path) const -> bool {
+        const auto found = entries_.find(path);
+        return found != entries_.end() && found->second.kind == entry_kind::link;
+    }
     // Every parent that nothing mounted provides becomes a directory.
     [[nodiscard]] auto finish() && -> std::vector<tree_entry> {
         std::vector<std::string> missing;
@@ -176,11 +180,14 @@ struct located_grant {
         // A control file may not exist yet; its nearest existing parent decides then.
         auto at = path;
         auto real = resolve(at);
-        while (!real && at != "/") {
+        while (!real && at != "/" && real.error().code == errc::not_found) {
             at = sys::parent_of(at);
             real = resolve(at);
         }
         if (!real) return std::unexpected(std::move(real).error());
+        if (path.find("/../", at.size()) != std::string::npos)
+            return fail(errc::invalid_input, "grant.control",
+                        path + ": \"..\" after a directory that does not exist leads nowhere");
         const auto full =
             real->real == "/" ? path : real->real + path.substr(at == "/" ? 0 : at.size());
         for (const auto& g : grants)
@@ -271,9 +278,13 @@ struct located_grant {
         if (g.identity.type == S_IFDIR && !sys::holds("/sys", g.where.real))
             roots.push_back(g.where.real);
     auto search = find_rendezvous(roots, guard_walk_limit);
-    for (auto& found : search.found)
-        if (auto entry = mask_over(std::move(found.path), origin::guarded))
-            tree.add(*std::move(entry)); // one that vanished meanwhile needs no mask
+    if (search.failed_os != 0) return fail_os("plan.guard", search.failed_os, search.failed_path);
+    for (auto& found : search.found) {
+        auto entry = mask_over(std::move(found.path), origin::guarded);
+        if (!entry && entry.error().code == errc::not_found) continue; // vanished: needs no mask
+        if (!entry) return std::unexpected(std::move(entry).error());
+        tree.add(*std::move(entry));
+    }
     return search.complete;
 }
 
@@ -294,6 +305,35 @@ void add_grants(tree_builder& tree, std::vector<located_grant>& grants) {
                           .kind = entry_kind::link,
                           .origin = origin::asked,
                           .text = target});
+}
+
+// Where /home or /tmp is a link of the host that a grant brought in, the private place goes to
+// where the link leads: nothing is ever made through a link, which could lead out of the new root.
+[[nodiscard]] auto behind_links(const tree_builder& tree, const std::string& path)
+    -> result<std::string> {
+    for (auto up = path; up != "/"; up = sys::parent_of(up)) {
+        if (!tree.is_link(up)) continue;
+        GLOVE_TRY(const auto target, resolve(up));
+        return target.real + path.substr(up.size());
+    }
+    return path;
+}
+
+[[nodiscard]] auto add_scratch(tree_builder& tree) -> result<> {
+    for (const auto& place : scratch_places) {
+        GLOVE_TRY(auto path, behind_links(tree, std::string{place.path}));
+        // `check_place` refused a grant of the place itself; this one holds it by another name.
+        if (tree.covered(path))
+            return fail(errc::not_permitted, "grant.check",
+                        "a grant contains " + path + ", which Glove provides itself as " +
+                            std::string{place.path},
+                        "name the paths below it that the agent needs");
+        tree.add({.path = std::move(path),
+                  .kind = entry_kind::scratch,
+                  .mode = access::write,
+                  .permissions = place.permissions});
+    }
+    return {};
 }
 
 [[nodiscard]] auto add_devices(tree_builder& tree) -> result<> {
@@ -343,11 +383,7 @@ void add_grants(tree_builder& tree, std::vector<located_grant>& grants) {
                 ->where.real;
     else out.work_directory = home_directory;
     add_grants(tree, grants);
-    for (const auto& place : scratch_places)
-        tree.add({.path = std::string{place.path},
-                  .kind = entry_kind::scratch,
-                  .mode = access::write,
-                  .permissions = place.permissions});
+    GLOVE_CHECK(add_scratch(tree));
     GLOVE_CHECK(add_devices(tree));
     for (const auto* const point : mount_points) tree.add({.path = point});
     for (auto& file : identity_files(out.user, login_shell())) tree.add(std::move(file));
@@ -376,6 +412,9 @@ auto make_plan(const profile& wish) -> result<plan> {
     out.network = wish.network;
     out.limits = wish.limits;
     out.scratch = default_scratch(ram_bytes());
+    if (wish.limits.scratch_bytes == 0) // which the kernel takes for no limit
+        return fail(errc::invalid_input, "plan.scratch", "no room at all for private files",
+                    "leave --scratch-bytes out, or give a size such as 64MB");
     if (wish.limits.scratch_bytes) out.scratch.bytes = *wish.limits.scratch_bytes;
     out.has_workspace = wish.workspace.has_value();
     GLOVE_TRY(out.environment, make_environment(::environ, wish, out.user, login_shell()));

@@ -1,3 +1,4 @@
+// One loop over everything that can happen to a run: news of init, signals, output, deadlines.
 #include "run/supervise.hpp"
 #include <algorithm>
 #include <array>
@@ -17,29 +18,31 @@ constexpr auto cause_names = std::to_array<std::string_view>(
     {"exited", "signaled", "terminated", "wall_time", "output_bytes"});
 static_assert(cause_names.size() == static_cast<std::size_t>(exit_cause::output_bytes) + 1);
 
-struct forwarded_signal {
+enum class effect : std::uint8_t {
+    ends,   // asks the agent to end; it is killed after the grace
+    passes, // the agent's own business
+    stops,  // holds the whole run, as job control does
+};
+struct noted_signal {
     int number;
-    bool ends; // escalates to SIGKILL after the grace
+    effect what;
 };
-constexpr std::array forwarded{
-    forwarded_signal{SIGTERM, true},  forwarded_signal{SIGHUP, true},
-    forwarded_signal{SIGINT, true},   forwarded_signal{SIGQUIT, true},
-    forwarded_signal{SIGUSR1, false}, forwarded_signal{SIGUSR2, false},
+constexpr std::array noted{
+    noted_signal{SIGTERM, effect::ends},   noted_signal{SIGHUP, effect::ends},
+    noted_signal{SIGINT, effect::ends},    noted_signal{SIGQUIT, effect::ends},
+    noted_signal{SIGUSR1, effect::passes}, noted_signal{SIGUSR2, effect::passes},
+    noted_signal{SIGTSTP, effect::stops},
 };
+
+[[nodiscard]] auto effect_of(int number) -> effect {
+    const auto* const row = std::ranges::find(noted, number, &noted_signal::number);
+    return row == noted.end() ? effect::passes : row->what;
+}
 
 // How long a reader that takes nothing may hold up a run that was asked to end.
 constexpr std::chrono::seconds reader_patience{1};
 
-[[nodiscard]] auto asks_to_end(int number) -> bool {
-    const auto row = std::ranges::find(forwarded, number, &forwarded_signal::number);
-    return row != forwarded.end() && row->ends;
-}
-
-// What is typed at a terminal reaches the agent as well, whose own business it is to end: Ctrl-C at
-// a prompt must not. A terminal that hangs up tells only the leader of its session.
-[[nodiscard]] auto is_told_already(const signal_inbox::received& got) -> bool {
-    return got.typed && got.number != SIGHUP;
-}
+[[nodiscard]] auto asks_to_end(int number) -> bool { return effect_of(number) == effect::ends; }
 
 class watch {
 public:
@@ -50,16 +53,21 @@ public:
     }
 
     [[nodiscard]] auto run() -> result<outcome> {
-        for (;;) {
+        container::ending ended;
+        while (!ended_) {
             (void)wait();
+            if (has_news_) {
+                GLOVE_TRY(const auto end, agent_.read_news());
+                if (end) ended = *end;
+                ended_ = end.has_value();
+            }
             if (const auto got = inbox_.take()) pass_on(*got);
             check_clock();
             if (relay_ != nullptr && relay_->limit_reached() && !stopped_by_)
                 stop(exit_cause::output_bytes, nanoseconds{0});
-            if (ended_) break;
         }
-        GLOVE_TRY(auto ended, agent_.collect());
         drain(ended.wait_status);
+        if (relay_ != nullptr) GLOVE_CHECK(relay_->check());
         // Whoever was quicker, the relay or the agent's own end: what was written is cut off.
         if (relay_ != nullptr && relay_->limit_reached() &&
             stopped_by_.value_or(exit_cause::output_bytes) == exit_cause::output_bytes) {
@@ -85,8 +93,8 @@ private:
         const auto timeout = until_next_deadline();
         const int ready =
             ::ppoll(sources_.data(), sources_.size(), timeout ? &*timeout : nullptr, nullptr);
+        has_news_ = ready > 0 && sources_.front().revents != 0;
         if (ready <= 0) return ready < 0;
-        ended_ = ended_ || sources_.front().revents != 0;
         if (relay_ != nullptr) relay_->advance({sources_.begin() + 2, sources_.end()});
         return true;
     }
@@ -119,10 +127,21 @@ private:
     }
 
     void pass_on(const signal_inbox::received& got) {
-        if (is_told_already(got)) return;
+        // What is typed at a terminal reaches an agent in its foreground as well, whose own
+        // business it is to end: Ctrl-C at a prompt must not. A hang-up tells only the leader of
+        // the session.
+        if (got.typed && inbox_.group() == process_group::shared && got.number != SIGHUP) return;
+        if (effect_of(got.number) == effect::stops) return hold();
         (void)agent_.signal(got.number);
         if (asks_to_end(got.number) && !stopped_by_)
             stop(exit_cause::terminated, termination_grace);
+    }
+
+    // Ctrl-Z on the caller's job: the agent's group stops, then Glove, until the shell goes on.
+    void hold() {
+        (void)agent_.signal(SIGSTOP);
+        (void)::raise(SIGSTOP);
+        (void)agent_.signal(SIGCONT);
     }
 
     // The namespace is empty, so the pipes end; only the caller's reader can make this last.
@@ -152,6 +171,7 @@ private:
     std::vector<::pollfd> sources_;
     std::optional<nanoseconds> wall_deadline_, kill_deadline_;
     std::optional<exit_cause> stopped_by_;
+    bool has_news_ = false;
     bool ended_ = false;
 };
 
@@ -161,22 +181,23 @@ auto to_string(exit_cause cause) -> std::string_view {
     return cause_names[static_cast<std::size_t>(cause)];
 }
 
-auto signal_inbox::open() -> result<signal_inbox> {
+auto signal_inbox::open(process_group of_agent) -> result<signal_inbox> {
     ::sigset_t wanted;
     ::sigemptyset(&wanted);
-    for (const auto& row : forwarded) {
+    for (const auto& row : noted) {
+        if (row.what == effect::stops && of_agent == process_group::shared) continue;
         // What the caller ignores (nohup, a background job) stays ignored.
         struct ::sigaction now{};
         if (::sigaction(row.number, nullptr, &now) != 0) return fail_os("signals.query");
         if (now.sa_handler != SIG_IGN) ::sigaddset(&wanted, row.number);
     }
     // An ignored SIGCHLD would reap init by itself and free its number.
-    (void)::signal(SIGCHLD, SIG_DFL);
-    (void)::signal(SIGPIPE, SIG_IGN);
+    if (::signal(SIGCHLD, SIG_DFL) == SIG_ERR || ::signal(SIGPIPE, SIG_IGN) == SIG_ERR)
+        return fail_os("signals.disposition");
     if (::sigprocmask(SIG_BLOCK, &wanted, nullptr) != 0) return fail_os("signals.block");
     sys::unique_fd fd{::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK)};
     if (!fd) return fail_os("signals.open");
-    return signal_inbox{std::move(fd)};
+    return signal_inbox{std::move(fd), of_agent};
 }
 
 auto signal_inbox::take() -> std::optional<received> {

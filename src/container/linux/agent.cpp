@@ -63,6 +63,9 @@ struct kernel_sigaction {
 
 // Last: nothing after it but exec is needed, so the filter need not allow more than the agent gets.
 [[nodiscard]] auto install_filter(const setup_plan& plan) noexcept -> failure {
+    if (plan.shared_group)
+        if (const int os = seccomp::install(seccomp::group_guard()); os != 0)
+            return {.os = os, .where = call::seccomp};
     return {.os = seccomp::install(plan.filter), .where = call::seccomp};
 }
 
