@@ -30,7 +30,8 @@ class Signals(inside.Case):
         for number, status in ((signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130),
                                (signal.SIGQUIT, 131)):
             report = self.place.path(f"report-{number}")
-            process = self.up("echo up; exec sleep 1000", flags=["--report", report])
+            # Not bash itself, which ignores SIGQUIT.
+            process = self.up("exec dash -c 'echo up; exec sleep 1000'", flags=["--report", report])
             process.send_signal(number)
             self.assertEqual(self.status(process)[:2], (status, b""))
             with open(report, encoding="utf-8") as file:

@@ -47,6 +47,10 @@ class Terminal:
     def type(self, keys):
         os.write(self.master, keys)
 
+    def command(self, line):
+        """A line for a shell. A shell that is just taking the terminal over may lose a first key."""
+        self.type(b"   " + line + b"\n")
+
     def read(self, seconds):
         """Whether more was said in time; at the end of the program, no."""
         if not select.select([self.master], [], [], seconds)[0]:
@@ -132,7 +136,7 @@ class OnATerminal(inside.Case):
                 "sh", "-c", "echo up; read -r word; echo \"got <$word>\"; exit 6")) + "\n")
         terminal = self.on_terminal(["bash", "--norc", "--noprofile", "-i"])
         terminal.expect(b"prompt: ")
-        terminal.type(b"bash job\n")
+        terminal.command(b"bash job")
         terminal.expect(b"up\r\n")
         everybody = inside.descendants(terminal.pid)
         terminal.type(b"\x1a")
@@ -140,17 +144,17 @@ class OnATerminal(inside.Case):
         terminal.expect(b"prompt: ")
         states = [inside.facts(pid)[1] for pid in everybody]
         self.assertIn("T", states)
-        terminal.type(b"jobs; echo shell=$((40 + 2))\n")
+        terminal.command(b"jobs; echo shell=$((40 + 2))")
         terminal.expect(b"Stopped")
         terminal.expect(b"shell=42")
-        terminal.type(b"fg\n")
+        terminal.command(b"fg")
         terminal.expect(b"bash job\r\n")
-        terminal.type(b"word\n")
+        terminal.command(b"word")
         terminal.expect(b"got <word>")
         terminal.expect(b"prompt: ")
-        terminal.type(b"echo status=$?\n")
+        terminal.command(b"echo status=$?")
         terminal.expect(b"status=6")
-        terminal.type(b"exit 0\n")
+        terminal.command(b"exit 0")
         self.assertEqual(terminal.status(), 0)
 
     def test_in_a_pipeline_of_a_shell(self):
@@ -163,16 +167,16 @@ class OnATerminal(inside.Case):
 
     def test_a_shell_inside(self):
         terminal = self.on_terminal(self.place.glove("bash", "--norc", "--noprofile", "-i"))
-        terminal.type(b"PS1='inner: '\n")
+        terminal.command(b"PS1='inner: '")
         terminal.expect(b"inner: ")
         # Its words tell that it has the terminal, which the echo of the typed line must not look like.
-        terminal.type(b"sh -c 'echo in''front; exec sleep 1000'\n")
+        terminal.command(b"sh -c 'echo in''front; exec sleep 1000'")
         terminal.expect(b"infront")
         terminal.type(b"\x03")
         terminal.expect(b"inner: ")
-        terminal.type(b"echo status=$?\n")
+        terminal.command(b"echo status=$?")
         terminal.expect(b"status=130")
-        terminal.type(b"exit 8\n")
+        terminal.command(b"exit 8")
         self.assertEqual(terminal.status(), 8)
 
     def test_the_size_of_the_window_is_the_agent_s(self):

@@ -184,9 +184,15 @@ def alive(processes):
             if (now := facts(pid)) and now[2] == start and now[1] not in "ZX"]
 
 
+def children(pid=None):
+    """Numbers of the children of a process, of this one by default; zombies count."""
+    pid = pid or os.getpid()
+    return sorted(n for n in numbers() if (f := facts(n)) and f[0] == pid)
+
+
 def child_of(pid):
-    """The one child of a supervisor: init."""
-    found = [n for n in numbers() if (f := facts(n)) and f[0] == pid]
+    """The one child of a supervisor or of init."""
+    found = children(pid)
     return found[0] if found else None
 
 
