@@ -53,7 +53,7 @@ public:
             if (ended_) break;
         }
         GLOVE_TRY(const auto ended, agent_.collect());
-        drain();
+        GLOVE_CHECK(drain());
         if (relay_ != nullptr) GLOVE_CHECK(relay_->check());
         outcome out{.cause = stopped_by_.value_or(
                         WIFSIGNALED(ended.wait_status) ? exit_cause::signaled : exit_cause::exited),
@@ -109,14 +109,15 @@ private:
     }
 
     // The namespace is empty, so the pipes end; only the caller's reader can make this last.
-    void drain() {
-        if (relay_ == nullptr) return;
+    [[nodiscard]] auto drain() -> result<> {
+        if (relay_ == nullptr) return {};
         for (auto waiting = relay_->interest(); !waiting.empty(); waiting = relay_->interest()) {
-            if (stopped_by_ && ::poll(waiting.data(), waiting.size(), 1000) == 0) return;
+            if (stopped_by_ && ::poll(waiting.data(), waiting.size(), 1000) == 0) return {};
             if (!stopped_by_ && ::poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR)
-                return;
+                return fail_os("relay.wait", errno, "output of the command was lost");
             relay_->advance(waiting);
         }
+        return {};
     }
 
     container::running& agent_;
