@@ -71,7 +71,12 @@ auto jsonl_sink::open(const std::string& path, durability how) -> result<jsonl_s
 auto jsonl_sink::append(const event& what) -> result<> {
     const file_lock lock{file_};
     if (!lock) return fail_os("audit.lock");
-    GLOVE_CHECK(sys::write_all(file_, to_line(what)));
+    GLOVE_TRY(const auto before, sys::inspect(file_));
+    if (auto written = sys::write_all(file_, to_line(what)); !written) {
+        // Half a line would spoil the next one.
+        (void)!::ftruncate(file_.get(), static_cast<::off_t>(before.size));
+        return written;
+    }
     if (how_ == durability::power) GLOVE_CHECK(sys::sync(file_));
     return {};
 }

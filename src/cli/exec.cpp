@@ -3,6 +3,7 @@
 #include "cli/report_error.hpp"
 #include "cli/verbs.hpp"
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <glove/run/exec.hpp>
 
 namespace glove::cli {
@@ -11,9 +12,12 @@ namespace {
 
 constexpr const char* examples = R"(Examples:
   glove exec --workspace . -- bash
-  glove exec --workspace . --read ~/.gitconfig --env ANTHROPIC_API_KEY -- ./agent
+  glove exec --workspace . --read ~/notes --env ANTHROPIC_API_KEY -- ./agent
   glove exec --workspace . --hide .env --net local -- npm test
   glove exec --workspace . --explain -- bash
+
+Inside, HOME is a private /home/agent and PATH holds the system's directories
+only: give a program of your home by its full path, and grant its directory.
 
 Exit status: the command's own, 128+n when signal n ended it; 2 usage,
 125 the sandbox was refused, 126 not executable, 127 not found.)";
@@ -31,6 +35,9 @@ const std::map<std::string, std::uint64_t>& time_units() {
     return units;
 }
 
+// What a 64-bit count of nanoseconds holds, with room for the clock it is added to.
+constexpr std::uint64_t longest_run_ms = 100ULL * 366 * 24 * 3'600'000;
+
 // Plain numbers are seconds.
 [[nodiscard]] auto duration() -> CLI::Validator {
     return CLI::Validator(
@@ -42,18 +49,12 @@ const std::map<std::string, std::uint64_t>& time_units() {
             if (row == time_units().end() || number.empty() || number.size() > 9)
                 return "'" + text + "' is not a time such as 90s, 10m or 2h";
             const auto value = std::stoull(number) * row->second;
+            if (value > longest_run_ms) return "'" + text + "' is more than 100 years";
             if (value == 0) return "'" + text + "' is no time at all";
             text = std::to_string(value);
             return {};
         },
         "");
-}
-
-// 4096, 512KB, 10MB, 1GB; a unit is a power of 1024.
-[[nodiscard]] auto size() -> CLI::Validator {
-    auto out = CLI::AsSizeValue(false);
-    out.description("");
-    return out;
 }
 
 [[nodiscard]] auto tier() -> CLI::Validator {
@@ -68,30 +69,54 @@ void repeatable(CLI::App& app, const char* name, std::vector<std::string>& into,
     app.add_option(name, into, help)->type_name(type)->allow_extra_args(false);
 }
 
+// Plain numbers are bytes; K, KB and KiB and so on up to E are powers of 1024.
+[[nodiscard]] auto size() -> CLI::Validator {
+    return CLI::Validator(
+        [](std::string& text) -> std::string {
+            std::uint64_t number = 0;
+            const auto* const end = text.data() + text.size();
+            const auto [stop, problem] = std::from_chars(text.data(), end, number);
+            const auto unit = CLI::detail::to_lower({stop, end});
+            const auto power = unit.empty() ? 0 : std::string_view{"bkmgtpe"}.find(unit.front());
+            const auto tail = unit.empty() ? unit : unit.substr(1);
+            const bool known = power != std::string_view::npos &&
+                               (tail.empty() || (power > 0 && (tail == "b" || tail == "ib")));
+            if (problem != std::errc{} || !known || (number << 10 * power) >> 10 * power != number)
+                return "'" + text + "' is not a size such as 64KB, 10MB or 2GB";
+            text = std::to_string(number << 10 * power);
+            return {};
+        },
+        "");
+}
+
 void declare(CLI::App& app, exec_words& words) {
     auto& profile = words.request.profile;
     app.description("Run a command that can reach only what you name.");
     app.footer(examples);
-    app.add_option("--workspace", profile.workspace, "Directory to work in; may be changed")
+    app.add_option("--workspace", profile.workspace,
+                   "Directory to start in; what is in it may be changed")
         ->type_name("DIR");
-    repeatable(app, "--read", words.read, "PATH", "Path that may be read (repeatable)");
-    repeatable(app, "--write", words.write, "PATH", "Path that may be changed (repeatable)");
+    repeatable(app, "--read", words.read, "PATH",
+               "File or directory that may be read (repeatable)");
+    repeatable(app, "--write", words.write, "PATH",
+               "File or directory that may be changed (repeatable)");
     repeatable(app, "--hide", profile.hidden, "PATH",
-               "Path inside a grant that stays unreadable (repeatable)");
+               "Path inside one of those that stays unreadable (repeatable)");
     repeatable(app, "--env", words.environment, "NAME[=VALUE]",
                "Pass a variable on, or set it (repeatable)");
-    app.add_option("--net", words.network, "offline (default), local (private loopback) or sealed")
+    app.add_option("--net", words.network,
+                   "offline (default), local (own loopback only) or sealed (no sockets)")
         ->type_name("TIER")
         ->check(tier());
     app.add_option("--wall-time", words.wall_time_ms, "End the command after TIME: 90s, 10m, 2h")
         ->type_name("TIME")
         ->transform(duration());
     app.add_option("--output-bytes", profile.limits.output_bytes,
-                   "End it after SIZE of output: 1MB")
+                   "End it after SIZE of output: 500, 64K, 1M")
         ->type_name("SIZE")
         ->transform(size());
     app.add_option("--scratch-bytes", profile.limits.scratch_bytes,
-                   "Room for its private files (default: under a quarter of memory)")
+                   "Room for its private files (default: below a quarter of memory)")
         ->type_name("SIZE")
         ->transform(size());
     app.add_option("--audit-log", words.request.audit_log, "Append the audit record to FILE")

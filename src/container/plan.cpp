@@ -83,6 +83,10 @@ public:
                 return true;
         return false;
     }
+    [[nodiscard]] auto is_link(std::string_view path) const -> bool {
+        const auto found = entries_.find(path);
+        return found != entries_.end() && found->second.kind == entry_kind::link;
+    }
     // Every parent that nothing mounted provides becomes a directory.
     [[nodiscard]] auto finish() && -> std::vector<tree_entry> {
         std::vector<std::string> missing;
@@ -181,6 +185,9 @@ struct located_grant {
             real = resolve(at);
         }
         if (!real) return std::unexpected(std::move(real).error());
+        if (path.find("/../", at.size()) != std::string::npos)
+            return fail(errc::invalid_input, "grant.control",
+                        path + ": \"..\" after a directory that does not exist leads nowhere");
         const auto full =
             real->real == "/" ? path : real->real + path.substr(at == "/" ? 0 : at.size());
         for (const auto& g : grants)
@@ -300,6 +307,35 @@ void add_grants(tree_builder& tree, std::vector<located_grant>& grants) {
                           .text = target});
 }
 
+// Where /home or /tmp is a link of the host that a grant brought in, the private place goes to
+// where the link leads: nothing is ever made through a link, which could lead out of the new root.
+[[nodiscard]] auto behind_links(const tree_builder& tree, const std::string& path)
+    -> result<std::string> {
+    for (auto up = path; up != "/"; up = sys::parent_of(up)) {
+        if (!tree.is_link(up)) continue;
+        GLOVE_TRY(const auto target, resolve(up));
+        return target.real + path.substr(up.size());
+    }
+    return path;
+}
+
+[[nodiscard]] auto add_scratch(tree_builder& tree) -> result<> {
+    for (const auto& place : scratch_places) {
+        GLOVE_TRY(auto path, behind_links(tree, std::string{place.path}));
+        // `check_place` refused a grant of the place itself; this one holds it by another name.
+        if (tree.covered(path))
+            return fail(errc::not_permitted, "grant.check",
+                        "a grant contains " + path + ", which Glove provides itself as " +
+                            std::string{place.path},
+                        "name the paths below it that the agent needs");
+        tree.add({.path = std::move(path),
+                  .kind = entry_kind::scratch,
+                  .mode = access::write,
+                  .permissions = place.permissions});
+    }
+    return {};
+}
+
 [[nodiscard]] auto add_devices(tree_builder& tree) -> result<> {
     for (const auto* const node : device_nodes) {
         GLOVE_TRY(auto pin, sys::pin(node, sys::follow::no));
@@ -347,11 +383,7 @@ void add_grants(tree_builder& tree, std::vector<located_grant>& grants) {
                 ->where.real;
     else out.work_directory = home_directory;
     add_grants(tree, grants);
-    for (const auto& place : scratch_places)
-        tree.add({.path = std::string{place.path},
-                  .kind = entry_kind::scratch,
-                  .mode = access::write,
-                  .permissions = place.permissions});
+    GLOVE_CHECK(add_scratch(tree));
     GLOVE_CHECK(add_devices(tree));
     for (const auto* const point : mount_points) tree.add({.path = point});
     for (auto& file : identity_files(out.user, login_shell())) tree.add(std::move(file));
@@ -380,6 +412,9 @@ auto make_plan(const profile& wish) -> result<plan> {
     out.network = wish.network;
     out.limits = wish.limits;
     out.scratch = default_scratch(ram_bytes());
+    if (wish.limits.scratch_bytes == 0) // which the kernel takes for no limit
+        return fail(errc::invalid_input, "plan.scratch", "no room at all for private files",
+                    "leave --scratch-bytes out, or give a size such as 64MB");
     if (wish.limits.scratch_bytes) out.scratch.bytes = *wish.limits.scratch_bytes;
     out.has_workspace = wish.workspace.has_value();
     GLOVE_TRY(out.environment, make_environment(::environ, wish, out.user, login_shell()));

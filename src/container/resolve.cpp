@@ -54,6 +54,8 @@ auto resolve(const std::string& path) -> result<resolved_path> {
         struct ::stat found{};
         if (::lstat(next.c_str(), &found) != 0) return fail_os("grant.resolve", errno, next);
         if (!S_ISLNK(found.st_mode)) {
+            if (!rest.empty() && !S_ISDIR(found.st_mode))
+                return fail_os("grant.resolve", ENOTDIR, next);
             out.real = next;
             continue;
         }

@@ -13,6 +13,7 @@
 #include <glove/run/exec.hpp>
 #include <glove/sys/clock.hpp>
 #include <glove/sys/entropy.hpp>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -63,20 +64,43 @@ struct file_places {
     return out;
 }
 
-// A directory as a stream would be a way out of the new root: openat(0, "..").
+// Why the agent cannot be given a stream of this kind; empty when it can.
+[[nodiscard]] auto stream_fault(int stream, const struct ::stat& found) -> std::string_view {
+    if (S_ISDIR(found.st_mode)) return "is a directory: it would lead the agent out of its root";
+    if (S_ISBLK(found.st_mode)) return "is a block device: it would show the agent a whole disk";
+    if (!S_ISSOCK(found.st_mode)) return {};
+    // A socket keeps the network it was made in. A connected Unix stream can reach nobody but its
+    // peer.
+    int domain = 0;
+    int type = 0;
+    ::socklen_t size = sizeof domain;
+    ::sockaddr_storage peer{};
+    ::socklen_t peer_size = sizeof peer;
+    const bool known = ::getsockopt(stream, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 &&
+                       ::getsockopt(stream, SOL_SOCKET, SO_TYPE, &type, &size) == 0;
+    const bool confined =
+        known && domain == AF_UNIX && type == SOCK_STREAM &&
+        ::getpeername(stream, reinterpret_cast<::sockaddr*>(&peer), &peer_size) == 0;
+    return confined ? std::string_view{} : "is a socket that can reach this machine's network";
+}
+
+// What a stream leads to is not bounded by the new root or the network namespace.
 [[nodiscard]] auto check_streams() -> result<> {
     constexpr const char* names[] = {"standard input", "standard output", "standard error"};
     for (int stream = 0; stream < 3; ++stream) {
         struct ::stat found{};
         if (::fstat(stream, &found) != 0) return fail_os("exec.streams", errno, names[stream]);
-        if (S_ISDIR(found.st_mode))
+        if (const auto fault = stream_fault(stream, found); !fault.empty())
             return fail(errc::not_permitted, "exec.streams",
-                        std::string{names[stream]} +
-                            " is a directory: it would lead the agent out of "
-                            "its root",
-                        "redirect it from or to a file, a pipe or /dev/null");
+                        std::string{names[stream]}.append(" ").append(fault),
+                        "put a pipe between, as in: ... | glove exec ... | cat");
     }
     return {};
+}
+
+// A job that talks to the terminal must be in the foreground's process group.
+[[nodiscard]] auto on_terminal() -> bool {
+    return ::isatty(0) == 1 || ::isatty(1) == 1 || ::isatty(2) == 1;
 }
 
 // Glove must not keep a pipe alive that the agent has closed.
@@ -144,10 +168,13 @@ private:
     }
 
     [[nodiscard]] auto contain() -> result<outcome> {
-        GLOVE_TRY(auto inbox, signal_inbox::open());
+        const auto group = on_terminal() ? process_group::shared : process_group::own;
+        GLOVE_TRY(auto inbox, signal_inbox::open(group));
         std::optional<output_relay> relay;
-        container::launch_request launch{
-            .plan = &plan_, .arguments = request_.arguments, .open_files = open_files_};
+        container::launch_request launch{.plan = &plan_,
+                                         .arguments = request_.arguments,
+                                         .shared_process_group = group == process_group::shared,
+                                         .open_files = open_files_};
         if (plan_.limits.output_bytes) {
             GLOVE_TRY(auto made, output_relay::create(*plan_.limits.output_bytes));
             relay.emplace(std::move(made));
@@ -286,7 +313,8 @@ auto status_of(const error& problem) -> exit_status {
         return problem.code == errc::not_found ? exit_status::not_found
                                                : exit_status::not_executable;
     const bool usage = problem.step.starts_with("grant.") ||
-                       problem.step.starts_with("environment.") || problem.step == "plan.command";
+                       problem.step.starts_with("environment.") ||
+                       problem.step.starts_with("plan.");
     return usage ? exit_status::usage : exit_status::refused;
 }
 

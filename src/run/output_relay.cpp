@@ -25,6 +25,8 @@ constexpr std::size_t terminal_bytes = 256;
 
 auto output_relay::create(std::uint64_t limit) -> result<output_relay> {
     output_relay out{limit};
+    out.nothing_ = sys::unique_fd{::open("/dev/null", O_WRONLY | O_CLOEXEC)};
+    if (!out.nothing_) return fail_os("relay.pipe", errno, "/dev/null");
     GLOVE_TRY(const bool merged,
               same_file(sys::fd_ref::standard_output(), sys::fd_ref::standard_error()));
     for (int target = 1; target <= (merged ? 1 : 2); ++target) {
@@ -61,6 +63,14 @@ void output_relay::advance(const std::vector<::pollfd>& ready) {
             else if (event.fd == c.from.get() && event.events == POLLIN) read(c);
         }
     }
+    for (auto& c : channels_) let_go(c);
+}
+
+// The reader sees the end when the agent closes its output, not when Glove ends. Standard error
+// stays: Glove itself still has to speak.
+void output_relay::let_go(channel& done) {
+    if (!done.ended || !done.waiting.empty() || done.to != 1) return;
+    if (::dup2(nothing_.get(), done.to) == done.to) done.to = -1;
 }
 
 auto output_relay::check() const -> result<> {

@@ -42,8 +42,10 @@ private:
     explicit output_relay(std::uint64_t limit) : limit_{limit} {}
     void read(channel& from);
     void write(channel& to);
+    void let_go(channel& done);
 
     std::vector<channel> channels_;
+    sys::unique_fd nothing_; // /dev/null
     std::uint64_t limit_;
     std::uint64_t passed_ = 0;
     bool excess_ = false; // the agent wrote more than may pass

@@ -78,7 +78,7 @@ auto read_all(fd_ref file, std::size_t limit) -> result<std::string> {
         const auto have = out.size();
         if (have > limit) return fail(errc::limit_exceeded, "file.read");
         // One byte past the limit tells "exactly full" from "too long".
-        out.resize(have + std::min<std::size_t>(limit + 1 - have, 64UL * 1024));
+        out.resize(have + std::min<std::size_t>(limit - have, 64UL * 1024 - 1) + 1);
         const auto got = ::read(file.get(), out.data() + have, out.size() - have);
         if (got < 0 && errno != EINTR) return fail_os("file.read");
         out.resize(have + static_cast<std::size_t>(got > 0 ? got : 0));

@@ -222,7 +222,7 @@ auto read(std::string_view text, const limits& bounds) -> result<value> {
     error_code ec;
     const auto consumed = parser.write_some(false, text.data(), text.size(), ec);
     auto& built = parser.handler();
-    if (ec) return fail_at(built.why() ? *built.why() : refusal_of(ec), consumed, built.path());
+    if (ec) return fail_at(built.why().value_or(refusal_of(ec)), consumed, built.path());
     if (consumed != text.size() || !parser.done())
         return fail_at({errc::invalid_input, "json.syntax", "something follows the value"},
                        consumed, "$");

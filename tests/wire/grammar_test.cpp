@@ -70,6 +70,16 @@ TEST(Grammar, TextsRefuseControlAndSeparatorBytes) {
     EXPECT_FALSE(conforms(grammar::printable, "caf\xc3\xa9"));
 }
 
+TEST(Grammar, Utf8EndsAtItsFirstAndLastCharacterOfEachLength) {
+    for (const auto good : {"\x7f", "\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80", "\xed\x9f\xbf",
+                            "\xee\x80\x80", "\xef\xbf\xbf", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"})
+        EXPECT_TRUE(is_utf8(good));
+    for (const auto bad : {"\x80", "\xc1\xbf", "\xc2", "\xc2\xc0", "\xe0\x9f\xbf", "\xed\xa0\x80",
+                           "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80",
+                           "\xf7\xbf\xbf\xbf", "\xff", "\xe2\x82", "\xe2\x82\x7f"})
+        EXPECT_FALSE(is_utf8(bad));
+}
+
 TEST(Grammar, DotNamesAreNotServiceAliases) {
     EXPECT_FALSE(conforms(grammar::svc_alias, "."));
     EXPECT_FALSE(conforms(grammar::svc_alias, ".."));

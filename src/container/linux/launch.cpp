@@ -9,7 +9,9 @@
 #include <linux/magic.h>
 #include <linux/sched.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 
 namespace glove::container {
@@ -76,6 +78,19 @@ private:
     return out;
 }
 
+// The open flags of the streams that are /dev/null; -1 for every other.
+[[nodiscard]] auto null_streams(const std::array<int, 3>& streams) -> std::array<int, 3> {
+    std::array<int, 3> out{-1, -1, -1};
+    for (std::size_t i = 0; i < streams.size(); ++i) {
+        struct ::stat found{};
+        if (::fstat(streams[i], &found) != 0 || !S_ISCHR(found.st_mode)) continue;
+        if (found.st_rdev != ::makedev(1, 3)) continue;
+        if (const int flags = ::fcntl(streams[i], F_GETFL); flags >= 0)
+            out[i] = flags & (O_ACCMODE | O_APPEND);
+    }
+    return out;
+}
+
 [[nodiscard]] auto prepare(const launch_request& request, int control)
     -> std::unique_ptr<prepared_launch> {
     auto out = std::make_unique<prepared_launch>();
@@ -89,6 +104,7 @@ private:
     out->scratch_inodes = std::to_string(source.scratch.inodes);
     out->child = {
         .streams = request.streams,
+        .nothing = null_streams(request.streams),
         .control = control,
         .tree = out->tree.data(),
         .tree_size = static_cast<std::uint32_t>(out->tree.size()),
@@ -101,6 +117,7 @@ private:
         .filter = seccomp::program_for(source.network, 0),
         .open_files = request.open_files,
         .loopback = source.network == network_tier::local || source.network == network_tier::egress,
+        .shared_group = request.shared_process_group,
         .host_root = source.user.uid == 0,
         .arguments = request.arguments.begin,
         .arguments_size = request.arguments.size,
@@ -243,18 +260,21 @@ auto running::kill() -> result<> {
     return init_.signal(SIGKILL);
 }
 
-auto running::collect() -> result<ending> {
+auto running::read_news() -> result<std::optional<ending>> {
     news_message message{};
     ssize_t got = 0;
     // Init that ended with an order unread resets the channel once, ahead of the news it had sent.
     do got = ::recv(control_.get(), &message, sizeof message, 0);
     while (got < 0 && (errno == EINTR || errno == ECONNRESET));
+    if (got == sizeof message && plausible(message)) {
+        armed_ = message.armed;
+        if (message.what == news::started) return std::nullopt;
+    }
     // Init is the last to leave: once it is reaped, the namespace is empty.
     GLOVE_CHECK(init_.wait());
     if (got != sizeof message && killed_) return ending{.wait_status = SIGKILL};
     if (got != sizeof message || !plausible(message))
         return fail(errc::io, "launch.init", "the sandbox's init ended without a report");
-    armed_ = message.armed;
     if (message.what == news::failed) return std::unexpected(step_error(message, *keep_->source));
     return ending{.wait_status = message.value};
 }
