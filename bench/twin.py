@@ -137,7 +137,8 @@ def time_commands(folder, commands, rounds, at_once=1):
             file.writelines(f"arg {word}\n" for word in words)
             file.writelines(f"fd {number} {source}\n" for number, source in descriptors.items())
     return json.loads(output(os.path.join(TOOLS, "spawn_timer"), "--rounds", str(rounds),
-                             "--at-once", str(at_once), path))
+                             "--warm-up", str(min(10, rounds // 4)), "--at-once", str(at_once),
+                             path))
 
 
 def as_user(arguments):

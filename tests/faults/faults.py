@@ -48,7 +48,7 @@ TOLERATED = [
     ("supervisor", "read", None, "the walk still finds what is listed; reported"),
     ("supervisor", "flock", None, "unlocking: the lock ends with the descriptor"),
     ("supervisor", "rt_sigprocmask", "#3", "restoring a mask that was just read cannot fail"),
-    ("init", "close_range", None, "of a scratch descriptor: the last one closes all that are left"),
+    ("init", "close_range", "one", "of a scratch descriptor: the last one closes all that are left"),
 ]
 # The same, and the perimeter may then look another way that is no weaker.
 OTHERWISE = [
@@ -91,7 +91,9 @@ class Case:
 
     def __init__(self, scenario, call, phase, error):
         self.scenario, self.phase, self.error = scenario, phase, error
-        self.role, self.name, self.occurrence, self.arguments, self.path = call
+        self.role, self.name, self.occurrence, (first, last, _), self.path = call
+        if self.name == "close_range":
+            self.path = "one" if first == last else "many"
 
     def injection(self):
         what = f"{self.name}:{self.occurrence}"
