@@ -1,3 +1,4 @@
+// One event, one line, one write under a lock: two runs that share a file never mix their lines.
 #include <array>
 #include <glove/audit/jsonl.hpp>
 #include <glove/sys/files.hpp>

@@ -1,12 +1,11 @@
 // `glove completion SHELL`: scripts made from the same option tables that parse the command line,
 // so they cannot fall behind it.
-#include "cli/report_error.hpp"
+#include "cli/options.hpp"
 #include "cli/verbs.hpp"
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <glove/run/exec.hpp>
 
 namespace glove::cli {
 
@@ -152,7 +151,7 @@ constexpr std::array shells{shell_row{"bash", for_bash}, shell_row{"zsh", for_zs
 } // namespace
 
 void declare_completion(CLI::App& app) {
-    app.description("Print a completion script.\nusage: glove completion bash|zsh|fish");
+    app.description("Print a completion script.");
     app.footer("Examples:\n"
                "  glove completion bash > ~/.local/share/bash-completion/completions/glove\n"
                "  glove completion zsh  > \"${fpath[1]}/_glove\"\n"
@@ -160,26 +159,21 @@ void declare_completion(CLI::App& app) {
 }
 
 auto completion_verb(const invocation& call) -> int {
+    constexpr const char* usage = "glove completion bash|zsh|fish";
     CLI::App app;
-    app.name("glove completion");
     declare_completion(app);
-    if (call.options.size() == 1) {
-        if (call.options.front() == "--help" || call.options.front() == "-h") {
-            (void)std::fputs(app.help().c_str(), stdout);
-            return 0;
-        }
-        const auto row = std::ranges::find(shells, call.options.front(), &shell_row::name);
-        if (row != shells.end()) {
-            (void)std::fputs(row->script().c_str(), stdout);
-            return 0;
-        }
-    }
-    report_error({.code = errc::invalid_input,
-                  .step = "usage",
-                  .os = 0,
-                  .detail = "completion needs one of bash, zsh, fish",
-                  .remedy = "glove completion --help"});
-    return static_cast<int>(run::exit_status::usage);
+    std::string shell;
+    app.add_option("SHELL", shell, "Shell to complete in")->required();
+    if (const auto ended = parse_options(app, usage, call)) return *ended;
+    const auto row = std::ranges::find(shells, shell, &shell_row::name);
+    if (row == shells.end())
+        return usage_failure({.code = errc::invalid_input,
+                              .step = "usage",
+                              .os = 0,
+                              .detail = "there is no completion for '" + shell + "'",
+                              .remedy = usage});
+    (void)std::fputs(row->script().c_str(), stdout);
+    return 0;
 }
 
 } // namespace glove::cli

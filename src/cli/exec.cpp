@@ -1,4 +1,5 @@
 // `glove exec`: options to a request.
+#include "cli/options.hpp"
 #include "cli/report_error.hpp"
 #include "cli/verbs.hpp"
 #include <CLI/CLI.hpp>
@@ -11,9 +12,12 @@ namespace {
 
 constexpr const char* examples = R"(Examples:
   glove exec --workspace . -- bash
-  glove exec --workspace . --read ~/.gitconfig --env ANTHROPIC_API_KEY -- ./agent
+  glove exec --workspace . --read ~/notes --env ANTHROPIC_API_KEY -- ./agent
   glove exec --workspace . --hide .env --net local -- npm test
   glove exec --workspace . --explain -- bash
+
+Inside, HOME is a private /home/agent and PATH holds the system's directories
+only: give a program of your home by its full path, and grant its directory.
 
 Exit status: the command's own, 128+n when signal n ended it; 2 usage,
 125 the sandbox was refused, 126 not executable, 127 not found.)";
@@ -50,7 +54,19 @@ constexpr std::uint64_t longest_run_ms = 100ULL * 366 * 24 * 3'600'000;
             text = std::to_string(value);
             return {};
         },
-        "TIME");
+        "");
+}
+
+[[nodiscard]] auto tier() -> CLI::Validator {
+    CLI::IsMember out({"offline", "local", "sealed"});
+    out.description("");
+    return out;
+}
+
+// One value each time the option is given, never the words that follow it.
+void repeatable(CLI::App& app, const char* name, std::vector<std::string>& into, const char* type,
+                const char* help) {
+    app.add_option(name, into, help)->type_name(type)->allow_extra_args(false);
 }
 
 // Plain numbers are bytes; K, KB and KiB and so on up to E are powers of 1024.
@@ -70,41 +86,37 @@ constexpr std::uint64_t longest_run_ms = 100ULL * 366 * 24 * 3'600'000;
             text = std::to_string(number << 10 * power);
             return {};
         },
-        "SIZE");
+        "");
 }
 
 void declare(CLI::App& app, exec_words& words) {
     auto& profile = words.request.profile;
-    app.description("Run a command that can reach only what you name.\n"
-                    "usage: glove exec [OPTIONS] -- COMMAND [ARGUMENT...]");
+    app.description("Run a command that can reach only what you name.");
     app.footer(examples);
-    app.add_option("--workspace", profile.workspace, "Directory to work in; may be changed")
+    app.add_option("--workspace", profile.workspace,
+                   "Directory to start in; what is in it may be changed")
         ->type_name("DIR");
-    app.add_option("--read", words.read, "Path that may be read (repeatable)")
-        ->type_name("PATH")
-        ->allow_extra_args(false);
-    app.add_option("--write", words.write, "Path that may be changed (repeatable)")
-        ->type_name("PATH")
-        ->allow_extra_args(false);
-    app.add_option("--hide", profile.hidden,
-                   "Path inside a grant that stays unreadable (repeatable)")
-        ->type_name("PATH")
-        ->allow_extra_args(false);
-    app.add_option("--env", words.environment, "Pass a variable on, or set it (repeatable)")
-        ->type_name("NAME[=VALUE]")
-        ->allow_extra_args(false);
-    app.add_option("--net", words.network, "offline (default), local (private loopback) or sealed")
+    repeatable(app, "--read", words.read, "PATH",
+               "File or directory that may be read (repeatable)");
+    repeatable(app, "--write", words.write, "PATH",
+               "File or directory that may be changed (repeatable)");
+    repeatable(app, "--hide", profile.hidden, "PATH",
+               "Path inside one of those that stays unreadable (repeatable)");
+    repeatable(app, "--env", words.environment, "NAME[=VALUE]",
+               "Pass a variable on, or set it (repeatable)");
+    app.add_option("--net", words.network,
+                   "offline (default), local (own loopback only) or sealed (no sockets)")
         ->type_name("TIER")
-        ->check(CLI::IsMember({"offline", "local", "sealed"}));
+        ->check(tier());
     app.add_option("--wall-time", words.wall_time_ms, "End the command after TIME: 90s, 10m, 2h")
         ->type_name("TIME")
         ->transform(duration());
     app.add_option("--output-bytes", profile.limits.output_bytes,
-                   "End it after SIZE of output: 1MB")
+                   "End it after SIZE of output: 500, 64K, 1M")
         ->type_name("SIZE")
         ->transform(size());
     app.add_option("--scratch-bytes", profile.limits.scratch_bytes,
-                   "Room for its private files (default: under a quarter of memory)")
+                   "Room for its private files (default: below a quarter of memory)")
         ->type_name("SIZE")
         ->transform(size());
     app.add_option("--audit-log", words.request.audit_log, "Append the audit record to FILE")
@@ -164,27 +176,13 @@ void declare_exec(CLI::App& app) {
 }
 
 auto exec_verb(const invocation& call) -> int {
-    CLI::App app;
-    app.name("glove exec");
     exec_words words;
+    CLI::App app;
     declare(app, words);
-    try {
-        app.parse(std::vector<std::string>{call.options.rbegin(), call.options.rend()});
-    } catch (const CLI::CallForHelp&) {
-        (void)std::fputs(app.help().c_str(), stdout);
-        return 0;
-    } catch (const CLI::ParseError& problem) {
-        report_error({.code = errc::invalid_input,
-                      .step = "usage",
-                      .os = 0,
-                      .detail = problem.what(),
-                      .remedy = "glove exec --help"});
-        return static_cast<int>(run::exit_status::usage);
-    }
-    if (const auto good = complete(words, call); !good) {
-        report_error(good.error());
-        return static_cast<int>(run::exit_status::usage);
-    }
+    if (const auto ended =
+            parse_options(app, "glove exec [OPTIONS] -- COMMAND [ARGUMENT...]", call))
+        return *ended;
+    if (const auto good = complete(words, call); !good) return usage_failure(good.error());
     const auto status = run::exec(std::move(words.request));
     if (status) return *status;
     report_error(status.error());

@@ -21,15 +21,18 @@ constexpr std::array verb_table{
 void print_help() {
     std::string text =
         "Glove contains AI agents: a program sees the files, variables and network that\n"
-        "you name, and nothing else of this machine.\n\nusage: glove VERB ...\n\nVerbs:\n";
+        "you name and the system's programs, and nothing else of this machine.\n\nusage: glove "
+        "VERB ...\n\nVerbs:\n";
     for (const auto& row : verb_table) {
         text.append("  ").append(row.name).append(14 - row.name.size(), ' ').append(row.summary);
         text += '\n';
     }
-    text += "\n  glove VERB --help   what a verb takes\n  glove --version     the version\n\n"
-            "Examples:\n"
-            "  glove exec --workspace . -- bash        a shell that can reach this directory only\n"
-            "  glove exec --workspace . --explain -- bash   what it would see; runs nothing\n";
+    text +=
+        "\n  glove VERB --help   what a verb takes\n  glove --version     the version\n\n"
+        "Examples:\n"
+        "  glove exec --workspace . -- bash             a shell with this directory, without your "
+        "home\n"
+        "  glove exec --workspace . --explain -- bash   what it would see; runs nothing\n";
     (void)std::fputs(text.c_str(), stdout);
 }
 
@@ -44,6 +47,7 @@ void print_help() {
 
 [[nodiscard]] auto split(int argc, char** argv) -> invocation {
     invocation out;
+    out.verb = argv[1];
     out.arguments = argument_area(argc, argv);
     for (int i = 2; i < argc; ++i) {
         if (out.has_command) out.command.emplace_back(argv[i]);

@@ -14,6 +14,7 @@ namespace glove::cli {
 
 // What is left of the command line once the verb is known, split at the first "--".
 struct invocation {
+    std::string_view verb;
     std::vector<std::string> options;
     std::vector<std::string> command; // after "--", never looked into
     bool has_command = false;

@@ -180,7 +180,7 @@ struct located_grant {
         // A control file may not exist yet; its nearest existing parent decides then.
         auto at = path;
         auto real = resolve(at);
-        while (!real && at != "/") {
+        while (!real && at != "/" && real.error().code == errc::not_found) {
             at = sys::parent_of(at);
             real = resolve(at);
         }
@@ -278,9 +278,13 @@ struct located_grant {
         if (g.identity.type == S_IFDIR && !sys::holds("/sys", g.where.real))
             roots.push_back(g.where.real);
     auto search = find_rendezvous(roots, guard_walk_limit);
-    for (auto& found : search.found)
-        if (auto entry = mask_over(std::move(found.path), origin::guarded))
-            tree.add(*std::move(entry)); // one that vanished meanwhile needs no mask
+    if (search.failed_os != 0) return fail_os("plan.guard", search.failed_os, search.failed_path);
+    for (auto& found : search.found) {
+        auto entry = mask_over(std::move(found.path), origin::guarded);
+        if (!entry && entry.error().code == errc::not_found) continue; // vanished: needs no mask
+        if (!entry) return std::unexpected(std::move(entry).error());
+        tree.add(*std::move(entry));
+    }
     return search.complete;
 }
 

@@ -18,9 +18,23 @@ namespace {
 
 constexpr std::size_t socket_table_limit = 16UL * 1024 * 1024; // bytes of /proc/net/unix
 
-[[nodiscard]] auto is_type(const std::string& path, ::mode_t type) -> bool {
+// What is gone, and what the invoker may not look at, is as closed to the agent.
+[[nodiscard]] auto is_out_of_reach(int os) noexcept -> bool {
+    return os == ENOENT || os == ENOTDIR || os == EACCES || os == ELOOP;
+}
+
+void note_failure(rendezvous_search& out, int os, const std::string& path) {
+    if (is_out_of_reach(os) || out.failed_os != 0) return;
+    out.failed_os = os;
+    out.failed_path = path;
+}
+
+// 0 when there is nothing to be seen.
+[[nodiscard]] auto type_of(const std::string& path, rendezvous_search& out) -> ::mode_t {
     struct ::stat found{};
-    return ::lstat(path.c_str(), &found) == 0 && (found.st_mode & S_IFMT) == type;
+    if (::lstat(path.c_str(), &found) == 0) return found.st_mode & S_IFMT;
+    note_failure(out, errno, path);
+    return 0;
 }
 
 // The path is the eighth column of a line and may hold spaces; an abstract name starts with '@'.
@@ -50,6 +64,11 @@ constexpr std::size_t socket_table_limit = 16UL * 1024 * 1024; // bytes of /proc
         if (known != real_parents.end())
             return known->second + std::string{name.substr(parent.size())};
         const auto found = resolve(parent);
+        if (!found && !is_out_of_reach(found.error().os)) {
+            // Elsewhere on the host, a place that does not answer need not concern this run.
+            if (inside_any(roots, parent)) note_failure(out, found.error().os, parent);
+            out.complete = false;
+        }
         const auto& real = real_parents[parent] = found ? found->real : std::string{};
         return real + std::string{name.substr(parent.size())};
     };
@@ -60,7 +79,7 @@ constexpr std::size_t socket_table_limit = 16UL * 1024 * 1024; // bytes of /proc
         if (!name.starts_with('/')) continue;
         // Bound through a link, perhaps: grants go by canonical names.
         auto path = canonical(name);
-        if (inside_any(roots, path) && is_type(path, S_IFSOCK))
+        if (inside_any(roots, path) && type_of(path, out) == S_IFSOCK)
             out.found.push_back({std::move(path), true});
     }
     return true;
@@ -77,20 +96,28 @@ struct walk {
         void operator()(::DIR* open) const noexcept { (void)::closedir(open); }
     };
     const std::unique_ptr<::DIR, closer> directory{::opendir(path.c_str())};
-    if (directory == nullptr)
-        return true; // what cannot be listed by the invoker cannot be by the agent
-    while (const auto* const entry = ::readdir(directory.get())) {
+    if (directory == nullptr) {
+        note_failure(out, errno, path);
+        return true;
+    }
+    for (;;) {
+        errno = 0;
+        const auto* const entry = ::readdir(directory.get());
+        if (entry == nullptr) {
+            if (errno != 0) note_failure(out, errno, path);
+            return true;
+        }
         const std::string_view name{entry->d_name};
         if (name == "." || name == "..") continue;
         if (state.budget-- == 0) return false;
         auto inner = path + "/" + std::string{name};
-        if (entry->d_type == DT_DIR) state.queue.push_back(std::move(inner));
-        else if (entry->d_type == DT_FIFO || entry->d_type == DT_SOCK ||
-                 (entry->d_type == DT_UNKNOWN &&
-                  (is_type(inner, S_IFIFO) || is_type(inner, S_IFSOCK))))
-            out.found.push_back({std::move(inner), entry->d_type == DT_SOCK});
+        const auto type = entry->d_type == DT_UNKNOWN
+                              ? type_of(inner, out)
+                              : static_cast<::mode_t>(DTTOIF(entry->d_type));
+        if (type == S_IFDIR) state.queue.push_back(std::move(inner));
+        else if (type == S_IFIFO || type == S_IFSOCK)
+            out.found.push_back({std::move(inner), type == S_IFSOCK});
     }
-    return true;
 }
 
 } // namespace
@@ -99,7 +126,7 @@ auto find_rendezvous(const std::vector<std::string>& roots, std::size_t entry_li
     -> rendezvous_search {
     rendezvous_search out;
     if (roots.empty()) return out;
-    out.complete = add_sockets(roots, out);
+    if (!add_sockets(roots, out)) out.complete = false;
     walk state{.queue = roots, .budget = entry_limit};
     for (std::size_t next = 0; next < state.queue.size(); ++next) {
         const auto here = state.queue[next]; // a copy: scanning grows the queue

@@ -4,9 +4,11 @@
 // not in the two tables below. A row that the host does not have is left out.
 #include <array>
 #include <cstdlib>
-#include <glob.h>
+#include <dirent.h>
+#include <fnmatch.h>
 #include <glove/container/plan.hpp>
 #include <memory>
+#include <optional>
 #include <sys/stat.h>
 
 namespace glove::container {
@@ -60,27 +62,56 @@ constexpr std::array public_configuration{
     "/etc/python3*",
 };
 
-[[nodiscard]] auto bind_entry(const std::string& root, std::string inside, std::string source)
-    -> result<tree_entry> {
-    const auto host_path = root + source;
-    auto pin = sys::pin(host_path, sys::follow::yes);
-    if (!pin) return std::unexpected(std::move(pin).error());
+// What stands at a path of `root`, pinned; a link is itself, not what it leads to.
+struct found_place {
+    sys::unique_fd pin;
+    sys::file_identity identity;
+};
+
+// Nothing there, or nothing that the invoker may look at. Any other failure is no answer.
+[[nodiscard]] auto is_absence(int os) noexcept -> bool {
+    return os == ENOENT || os == ENOTDIR || os == EACCES || os == ELOOP;
+}
+
+// Empty when there is nothing, or nothing that the invoker may look at.
+[[nodiscard]] auto look(const std::string& host_path) -> result<std::optional<found_place>> {
+    auto pin = sys::pin(host_path, sys::follow::no);
+    if (!pin) {
+        if (is_absence(pin.error().os)) return std::nullopt;
+        return std::unexpected(std::move(pin).error());
+    }
     GLOVE_TRY(const auto facts, sys::inspect(*pin));
-    return tree_entry{.path = std::move(inside),
-                      .kind = entry_kind::bind,
-                      .origin = origin::system,
-                      .text = host_path,
-                      .identity = facts.identity,
-                      .pin = *std::move(pin)};
+    return found_place{*std::move(pin), facts.identity};
+}
+
+[[nodiscard]] auto bind_entry(std::string inside, std::string host_path, found_place found)
+    -> tree_entry {
+    return {.path = std::move(inside),
+            .kind = entry_kind::bind,
+            .origin = origin::system,
+            .text = std::move(host_path),
+            .identity = found.identity,
+            .pin = std::move(found.pin)};
+}
+
+[[nodiscard]] auto link_entry(std::string inside, std::string target) -> tree_entry {
+    return {.path = std::move(inside),
+            .kind = entry_kind::link,
+            .origin = origin::system,
+            .text = std::move(target)};
 }
 
 // Where a link of `root` leads, as a path inside `root`; empty when it leads nowhere.
-[[nodiscard]] auto real_inside(const std::string& root, const std::string& path) -> std::string {
+[[nodiscard]] auto real_inside(const std::string& root, const std::string& path)
+    -> result<std::string> {
     const std::unique_ptr<char, decltype(&::free)> real{::realpath((root + path).c_str(), nullptr),
                                                         ::free};
-    if (real == nullptr) return {};
+    if (real == nullptr) {
+        if (is_absence(errno)) return std::string{};
+        return fail_os("plan.system", errno, root + path);
+    }
     const std::string_view found{real.get()};
-    if (!sys::holds(root.empty() ? "/" : root, found)) return {};
+    if (!sys::holds(root.empty() ? "/" : root, found)) return std::string{};
     return std::string{found.substr(root.size())};
 }
 
@@ -92,19 +123,13 @@ constexpr std::array public_configuration{
 
 [[nodiscard]] auto add_place(std::vector<tree_entry>& tree, const std::string& root,
                              const std::string& path) -> result<> {
-    struct ::stat found{};
-    if (::lstat((root + path).c_str(), &found) != 0) return {};
-    if (S_ISLNK(found.st_mode)) {
+    GLOVE_TRY(auto found, look(root + path));
+    if (!found) return {};
+    if (found->identity.type == S_IFLNK) {
         GLOVE_TRY(auto target, sys::read_link(root + path));
-        tree.push_back({.path = path,
-                        .kind = entry_kind::link,
-                        .origin = origin::system,
-                        .text = std::move(target)});
-        return {};
-    }
-    if (!S_ISDIR(found.st_mode)) return {};
-    GLOVE_TRY(auto entry, bind_entry(root, path, path));
-    tree.push_back(std::move(entry));
+        tree.push_back(link_entry(path, std::move(target)));
+    } else if (found->identity.type == S_IFDIR)
+        tree.push_back(bind_entry(path, root + path, *std::move(found)));
     return {};
 }
 
@@ -112,37 +137,46 @@ constexpr std::array public_configuration{
 // leads to is visible, and what it leads to is shown under the link's name when it is not.
 [[nodiscard]] auto add_configuration(std::vector<tree_entry>& tree, const std::string& root,
                                      const std::string& path) -> result<> {
-    struct ::stat found{};
-    if (::lstat((root + path).c_str(), &found) != 0) return {};
-    if (!S_ISLNK(found.st_mode)) {
-        if (!S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode)) return {};
-        GLOVE_TRY(auto entry, bind_entry(root, path, path));
-        tree.push_back(std::move(entry));
-        return {};
+    GLOVE_TRY(auto found, look(root + path));
+    if (!found) return {};
+    auto source = path;
+    if (found->identity.type == S_IFLNK) {
+        GLOVE_TRY(source, real_inside(root, path));
+        if (source.empty()) return {}; // dangling on the host, so absent inside
+        if (covered(tree, source)) {
+            tree.push_back(link_entry(path, std::move(source)));
+            return {};
+        }
+        GLOVE_TRY(found, look(root + source));
     }
-    auto real = real_inside(root, path);
-    if (real.empty()) return {}; // dangling on the host, so absent inside
-    if (covered(tree, real)) {
-        tree.push_back({.path = path,
-                        .kind = entry_kind::link,
-                        .origin = origin::system,
-                        .text = std::move(real)});
-        return {};
-    }
-    GLOVE_TRY(auto entry, bind_entry(root, path, std::move(real)));
-    tree.push_back(std::move(entry));
+    if (found && (found->identity.type == S_IFREG || found->identity.type == S_IFDIR))
+        tree.push_back(bind_entry(path, root + source, *std::move(found)));
     return {};
 }
 
-[[nodiscard]] auto expand(const std::string& root, std::string_view pattern)
-    -> std::vector<std::string> {
-    if (pattern.find('*') == std::string_view::npos) return {std::string{pattern}};
+// The names that a pattern stands for; a star may be in its last component only. glob(3) would take
+// a listing that broke off for one that ended.
+[[nodiscard]] auto expand(const std::string& root, const std::string& pattern)
+    -> result<std::vector<std::string>> {
+    if (pattern.find('*') == std::string::npos) return std::vector{pattern};
+    struct closer {
+        void operator()(::DIR* open) const noexcept { (void)::closedir(open); }
+    };
     std::vector<std::string> out;
-    ::glob_t found{};
-    if (::glob((root + std::string{pattern}).c_str(), GLOB_NOSORT, nullptr, &found) == 0)
-        for (std::size_t i = 0; i < found.gl_pathc; ++i)
-            out.emplace_back(found.gl_pathv[i] + root.size());
-    ::globfree(&found);
+    const auto parent = sys::parent_of(pattern);
+    const std::unique_ptr<::DIR, closer> directory{::opendir((root + parent).c_str())};
+    if (directory == nullptr) {
+        if (is_absence(errno)) return out;
+        return fail_os("plan.system", errno, root + parent);
+    }
+    for (;;) {
+        errno = 0;
+        const auto* const entry = ::readdir(directory.get());
+        if (entry == nullptr) break;
+        const auto path = parent + "/" + entry->d_name;
+        if (::fnmatch(pattern.c_str(), path.c_str(), FNM_PATHNAME) == 0) out.push_back(path);
+    }
+    if (errno != 0) return fail_os("plan.system", errno, root + parent);
     return out;
 }
 
@@ -151,9 +185,10 @@ constexpr std::array public_configuration{
 auto discover_system(const std::string& root) -> result<std::vector<tree_entry>> {
     std::vector<tree_entry> tree;
     for (const auto* const place : system_places) GLOVE_CHECK(add_place(tree, root, place));
-    for (const auto* const pattern : public_configuration)
-        for (const auto& path : expand(root, pattern))
-            GLOVE_CHECK(add_configuration(tree, root, path));
+    for (const auto* const pattern : public_configuration) {
+        GLOVE_TRY(const auto paths, expand(root, pattern));
+        for (const auto& path : paths) GLOVE_CHECK(add_configuration(tree, root, path));
+    }
     return tree;
 }
 

@@ -1,3 +1,4 @@
+// Walks the plan, the layers and the outcome; adds nothing to them and leaves nothing of them out.
 #include "run/description.hpp"
 #include <algorithm>
 #include <fmt/format.h>

@@ -5,6 +5,7 @@
 #include "run/description.hpp"
 #include "run/output_relay.hpp"
 #include "run/supervise.hpp"
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
@@ -12,6 +13,7 @@
 #include <glove/run/exec.hpp>
 #include <glove/sys/clock.hpp>
 #include <glove/sys/entropy.hpp>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -62,20 +64,43 @@ struct file_places {
     return out;
 }
 
-// A directory as a stream would be a way out of the new root: openat(0, "..").
+// Why the agent cannot be given a stream of this kind; empty when it can.
+[[nodiscard]] auto stream_fault(int stream, const struct ::stat& found) -> std::string_view {
+    if (S_ISDIR(found.st_mode)) return "is a directory: it would lead the agent out of its root";
+    if (S_ISBLK(found.st_mode)) return "is a block device: it would show the agent a whole disk";
+    if (!S_ISSOCK(found.st_mode)) return {};
+    // A socket keeps the network it was made in. A connected Unix stream can reach nobody but its
+    // peer.
+    int domain = 0;
+    int type = 0;
+    ::socklen_t size = sizeof domain;
+    ::sockaddr_storage peer{};
+    ::socklen_t peer_size = sizeof peer;
+    const bool known = ::getsockopt(stream, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 &&
+                       ::getsockopt(stream, SOL_SOCKET, SO_TYPE, &type, &size) == 0;
+    const bool confined =
+        known && domain == AF_UNIX && type == SOCK_STREAM &&
+        ::getpeername(stream, reinterpret_cast<::sockaddr*>(&peer), &peer_size) == 0;
+    return confined ? std::string_view{} : "is a socket that can reach this machine's network";
+}
+
+// What a stream leads to is not bounded by the new root or the network namespace.
 [[nodiscard]] auto check_streams() -> result<> {
     constexpr const char* names[] = {"standard input", "standard output", "standard error"};
     for (int stream = 0; stream < 3; ++stream) {
         struct ::stat found{};
         if (::fstat(stream, &found) != 0) return fail_os("exec.streams", errno, names[stream]);
-        if (S_ISDIR(found.st_mode))
+        if (const auto fault = stream_fault(stream, found); !fault.empty())
             return fail(errc::not_permitted, "exec.streams",
-                        std::string{names[stream]} +
-                            " is a directory: it would lead the agent out of "
-                            "its root",
-                        "redirect it from or to a file, a pipe or /dev/null");
+                        std::string{names[stream]}.append(" ").append(fault),
+                        "put a pipe between, as in: ... | glove exec ... | cat");
     }
     return {};
+}
+
+// A job that talks to the terminal must be in the foreground's process group.
+[[nodiscard]] auto on_terminal() -> bool {
+    return ::isatty(0) == 1 || ::isatty(1) == 1 || ::isatty(2) == 1;
 }
 
 // Glove must not keep a pipe alive that the agent has closed.
@@ -143,10 +168,13 @@ private:
     }
 
     [[nodiscard]] auto contain() -> result<outcome> {
-        GLOVE_TRY(auto inbox, signal_inbox::open());
+        const auto group = on_terminal() ? process_group::shared : process_group::own;
+        GLOVE_TRY(auto inbox, signal_inbox::open(group));
         std::optional<output_relay> relay;
-        container::launch_request launch{
-            .plan = &plan_, .arguments = request_.arguments, .open_files = open_files_};
+        container::launch_request launch{.plan = &plan_,
+                                         .arguments = request_.arguments,
+                                         .shared_process_group = group == process_group::shared,
+                                         .open_files = open_files_};
         if (plan_.limits.output_bytes) {
             GLOVE_TRY(auto made, output_relay::create(*plan_.limits.output_bytes));
             relay.emplace(std::move(made));
@@ -158,8 +186,7 @@ private:
         GLOVE_CHECK(let_go_of_streams(relay.has_value()));
         // The child builds its perimeter meanwhile; it does not start the agent before `release`.
         GLOVE_CHECK(put_on_record(audit::action::agent_launch, audit::status::pending, {}));
-        if (const auto released = agent.release(); !released && released.error().os != EPIPE)
-            return std::unexpected(released.error());
+        GLOVE_CHECK(agent.release());
         auto ended = supervise(agent, plan_.limits, relay ? &*relay : nullptr, inbox, time_);
         record_.layers = agent.layers();
         return ended;
@@ -222,6 +249,29 @@ private:
     return 0;
 }
 
+// A program that the caller has, but in a place that the agent does not see.
+[[nodiscard]] auto found_outside(const std::string& program) -> std::string {
+    if (program.find('/') != std::string::npos)
+        return sys::exists(program) ? program : std::string{};
+    const char* const path = std::getenv("PATH");
+    for (std::string_view rest{path == nullptr ? "" : path}; !rest.empty();) {
+        const auto directory = rest.substr(0, rest.find(':'));
+        rest.remove_prefix(std::min(directory.size() + 1, rest.size()));
+        auto candidate = std::string{directory} + "/" + program;
+        if (!directory.empty() && ::access(candidate.c_str(), X_OK) == 0) return candidate;
+    }
+    return {};
+}
+
+[[nodiscard]] auto with_exec_advice(error problem, const std::string& program) -> error {
+    if (problem.step != container::exec_step || problem.code != errc::not_found) return problem;
+    if (const auto outside = found_outside(program); !outside.empty())
+        problem.remedy = "outside it is " + outside +
+                         ", which the command cannot see: grant its "
+                         "directory with --read, and name the program by its full path";
+    return problem;
+}
+
 void hint(const container::plan& plan) {
     if (plan.has_workspace || ::isatty(2) != 1) return;
     (void)std::fputs("glove: no --workspace was given, so the agent starts in an empty private "
@@ -252,15 +302,16 @@ auto exec(exec_request request) -> result<int> {
     GLOVE_TRY(auto plan, container::make_plan(request.profile));
     if (request.explain) return explain(request, plan);
     hint(plan);
-    return exec_run{std::move(request), std::move(plan), std::move(places), open_files}.go();
+    const auto program = plan.argv.front();
+    auto status = exec_run{std::move(request), std::move(plan), std::move(places), open_files}.go();
+    if (!status) return std::unexpected(with_exec_advice(std::move(status).error(), program));
+    return status;
 }
 
 auto status_of(const error& problem) -> exit_status {
-    if (problem.step == "agent.start" && problem.os != 0) {
-        if (problem.os == ENOENT || problem.os == ENOTDIR) return exit_status::not_found;
-        if (problem.detail != "seccomp" && problem.detail != "clone")
-            return exit_status::not_executable;
-    }
+    if (problem.step == container::exec_step)
+        return problem.code == errc::not_found ? exit_status::not_found
+                                               : exit_status::not_executable;
     const bool usage = problem.step.starts_with("grant.") ||
                        problem.step.starts_with("environment.") ||
                        problem.step.starts_with("plan.");

@@ -1,3 +1,5 @@
+// Reads only what it can hand on: while bytes wait for the caller's reader, the agent's pipe fills
+// and the agent waits, as it would without a relay.
 #include "run/output_relay.hpp"
 #include <algorithm>
 #include <fcntl.h>
@@ -13,17 +15,20 @@ constexpr std::size_t read_bytes = 64UL * 1024;
 constexpr std::size_t pipe_bytes = 4096;
 constexpr std::size_t terminal_bytes = 256;
 
-[[nodiscard]] auto same_file(sys::fd_ref a, sys::fd_ref b) -> bool {
-    const auto first = sys::inspect(a);
-    const auto second = sys::inspect(b);
-    return first && second && first->identity == second->identity;
+[[nodiscard]] auto same_file(sys::fd_ref a, sys::fd_ref b) -> result<bool> {
+    GLOVE_TRY(const auto first, sys::inspect(a));
+    GLOVE_TRY(const auto second, sys::inspect(b));
+    return first.identity == second.identity;
 }
 
 } // namespace
 
 auto output_relay::create(std::uint64_t limit) -> result<output_relay> {
     output_relay out{limit};
-    const bool merged = same_file(sys::fd_ref::standard_output(), sys::fd_ref::standard_error());
+    out.nothing_ = sys::unique_fd{::open("/dev/null", O_WRONLY | O_CLOEXEC)};
+    if (!out.nothing_) return fail_os("relay.pipe", errno, "/dev/null");
+    GLOVE_TRY(const bool merged,
+              same_file(sys::fd_ref::standard_output(), sys::fd_ref::standard_error()));
     for (int target = 1; target <= (merged ? 1 : 2); ++target) {
         int ends[2];
         if (::pipe2(ends, O_CLOEXEC) != 0) return fail_os("relay.pipe");
@@ -58,13 +63,29 @@ void output_relay::advance(const std::vector<::pollfd>& ready) {
             else if (event.fd == c.from.get() && event.events == POLLIN) read(c);
         }
     }
+    for (auto& c : channels_) let_go(c);
+}
+
+// The reader sees the end when the agent closes its output, not when Glove ends. Standard error
+// stays: Glove itself still has to speak.
+void output_relay::let_go(channel& done) {
+    if (!done.ended || !done.waiting.empty() || done.to != 1) return;
+    if (::dup2(nothing_.get(), done.to) == done.to) done.to = -1;
+}
+
+auto output_relay::check() const -> result<> {
+    if (lost_ != 0) return fail_os("relay.output", lost_, "output of the command was lost");
+    return {};
 }
 
 void output_relay::read(channel& from) {
     from.waiting.resize(read_bytes);
     const auto got = ::read(from.from.get(), from.waiting.data(), from.waiting.size());
+    const int os = got < 0 ? errno : 0;
     from.waiting.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-    if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN)) from.ended = true;
+    const bool again = os == EINTR || os == EAGAIN;
+    if (got <= 0 && !again) from.ended = true;
+    if (os != 0 && !again && lost_ == 0) lost_ = os;
     if (from.waiting.size() > limit_ - passed_) {
         from.waiting.resize(limit_ - passed_);
         excess_ = true;
@@ -77,6 +98,7 @@ void output_relay::write(channel& to) {
     const auto put = ::write(to.to, to.waiting.data(), std::min(to.waiting.size(), chunk));
     if (put < 0 && (errno == EINTR || errno == EAGAIN)) return;
     if (put < 0) {
+        if (errno != EPIPE && lost_ == 0) lost_ = errno;
         // The reader is gone. Closing our end lets the agent learn it the usual way, by SIGPIPE.
         to.waiting.clear();
         to.ended = true;

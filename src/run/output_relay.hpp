@@ -29,6 +29,8 @@ public:
         return passed_ == limit_ && excess_;
     }
     [[nodiscard]] auto passed() const noexcept -> std::uint64_t { return passed_; }
+    // Fails when output was lost for another reason than a reader that has gone.
+    [[nodiscard]] auto check() const -> result<>;
 
 private:
     struct channel {
@@ -40,11 +42,14 @@ private:
     explicit output_relay(std::uint64_t limit) : limit_{limit} {}
     void read(channel& from);
     void write(channel& to);
+    void let_go(channel& done);
 
     std::vector<channel> channels_;
+    sys::unique_fd nothing_; // /dev/null
     std::uint64_t limit_;
     std::uint64_t passed_ = 0;
     bool excess_ = false; // the agent wrote more than may pass
+    int lost_ = 0;        // errno of the first read or write that failed
 };
 
 } // namespace glove::run

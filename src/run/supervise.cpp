@@ -1,3 +1,4 @@
+// One loop over everything that can happen to a run: news of init, signals, output, deadlines.
 #include "run/supervise.hpp"
 #include <algorithm>
 #include <array>
@@ -17,22 +18,31 @@ constexpr auto cause_names = std::to_array<std::string_view>(
     {"exited", "signaled", "terminated", "wall_time", "output_bytes"});
 static_assert(cause_names.size() == static_cast<std::size_t>(exit_cause::output_bytes) + 1);
 
-struct forwarded_signal {
-    int number;
-    bool ends; // escalates to SIGKILL after the grace
+enum class effect : std::uint8_t {
+    ends,   // asks the agent to end; it is killed after the grace
+    passes, // the agent's own business
+    stops,  // holds the whole run, as job control does
 };
-constexpr std::array forwarded{
-    forwarded_signal{SIGTERM, true},  forwarded_signal{SIGHUP, true},
-    forwarded_signal{SIGINT, true},   forwarded_signal{SIGQUIT, true},
-    forwarded_signal{SIGUSR1, false}, forwarded_signal{SIGUSR2, false},
+struct noted_signal {
+    int number;
+    effect what;
+};
+constexpr std::array noted{
+    noted_signal{SIGTERM, effect::ends},   noted_signal{SIGHUP, effect::ends},
+    noted_signal{SIGINT, effect::ends},    noted_signal{SIGQUIT, effect::ends},
+    noted_signal{SIGUSR1, effect::passes}, noted_signal{SIGUSR2, effect::passes},
+    noted_signal{SIGTSTP, effect::stops},
 };
 
-[[nodiscard]] auto ends_the_agent(const signal_inbox::received& got) -> bool {
-    const auto row = std::ranges::find(forwarded, got.number, &forwarded_signal::number);
-    // What is typed at a terminal goes to the agent, whose own business it is to end: Ctrl-C at a
-    // prompt must not.
-    return row != forwarded.end() && row->ends && !(got.typed && got.number != SIGHUP);
+[[nodiscard]] auto effect_of(int number) -> effect {
+    const auto* const row = std::ranges::find(noted, number, &noted_signal::number);
+    return row == noted.end() ? effect::passes : row->what;
 }
+
+// How long a reader that takes nothing may hold up a run that was asked to end.
+constexpr std::chrono::seconds reader_patience{1};
+
+[[nodiscard]] auto asks_to_end(int number) -> bool { return effect_of(number) == effect::ends; }
 
 class watch {
 public:
@@ -43,16 +53,27 @@ public:
     }
 
     [[nodiscard]] auto run() -> result<outcome> {
-        for (;;) {
-            wait();
+        container::ending ended;
+        while (!ended_) {
+            (void)wait();
+            if (has_news_) {
+                GLOVE_TRY(const auto end, agent_.read_news());
+                if (end) ended = *end;
+                ended_ = end.has_value();
+            }
             if (const auto got = inbox_.take()) pass_on(*got);
             check_clock();
             if (relay_ != nullptr && relay_->limit_reached() && !stopped_by_)
                 stop(exit_cause::output_bytes, nanoseconds{0});
-            if (ended_) break;
         }
-        GLOVE_TRY(const auto ended, agent_.collect());
-        drain();
+        drain(ended.wait_status);
+        if (relay_ != nullptr) GLOVE_CHECK(relay_->check());
+        // Whoever was quicker, the relay or the agent's own end: what was written is cut off.
+        if (relay_ != nullptr && relay_->limit_reached() &&
+            stopped_by_.value_or(exit_cause::output_bytes) == exit_cause::output_bytes) {
+            stopped_by_ = exit_cause::output_bytes;
+            ended.wait_status = SIGKILL;
+        }
         outcome out{.cause = stopped_by_.value_or(
                         WIFSIGNALED(ended.wait_status) ? exit_cause::signaled : exit_cause::exited),
                     .wait_status = ended.wait_status,
@@ -62,16 +83,20 @@ public:
     }
 
 private:
-    void wait() {
-        sources_.assign({{agent_.news().get(), POLLIN, 0}, {inbox_.descriptor().get(), POLLIN, 0}});
+    // False when a deadline came first.
+    [[nodiscard]] auto wait() -> bool {
+        sources_.assign({{ended_ ? -1 : agent_.news().get(), POLLIN, 0},
+                         {inbox_.descriptor().get(), POLLIN, 0}});
         std::vector<::pollfd> output;
         if (relay_ != nullptr) output = relay_->interest();
         sources_.insert(sources_.end(), output.begin(), output.end());
         const auto timeout = until_next_deadline();
-        if (::ppoll(sources_.data(), sources_.size(), timeout ? &*timeout : nullptr, nullptr) < 0)
-            return;
-        ended_ = sources_.front().revents != 0;
+        const int ready =
+            ::ppoll(sources_.data(), sources_.size(), timeout ? &*timeout : nullptr, nullptr);
+        has_news_ = ready > 0 && sources_.front().revents != 0;
+        if (ready <= 0) return ready < 0;
         if (relay_ != nullptr) relay_->advance({sources_.begin() + 2, sources_.end()});
+        return true;
     }
 
     [[nodiscard]] auto until_next_deadline() const -> std::optional<::timespec> {
@@ -102,18 +127,40 @@ private:
     }
 
     void pass_on(const signal_inbox::received& got) {
-        if (!got.typed) (void)agent_.signal(got.number);
-        if (ends_the_agent(got) && !stopped_by_) stop(exit_cause::terminated, termination_grace);
+        // What is typed at a terminal reaches an agent in its foreground as well, whose own
+        // business it is to end: Ctrl-C at a prompt must not. A hang-up tells only the leader of
+        // the session.
+        if (got.typed && inbox_.group() == process_group::shared && got.number != SIGHUP) return;
+        if (effect_of(got.number) == effect::stops) return hold();
+        (void)agent_.signal(got.number);
+        if (asks_to_end(got.number) && !stopped_by_)
+            stop(exit_cause::terminated, termination_grace);
+    }
+
+    // Ctrl-Z on the caller's job: the agent's group stops, then Glove, until the shell goes on.
+    void hold() {
+        (void)agent_.signal(SIGSTOP);
+        (void)::raise(SIGSTOP);
+        (void)agent_.signal(SIGCONT);
     }
 
     // The namespace is empty, so the pipes end; only the caller's reader can make this last.
-    void drain() {
-        if (relay_ == nullptr) return;
-        for (auto waiting = relay_->interest(); !waiting.empty(); waiting = relay_->interest()) {
-            if (stopped_by_ && ::poll(waiting.data(), waiting.size(), 1000) == 0) return;
-            if (!stopped_by_ && ::poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR)
-                return;
-            relay_->advance(waiting);
+    // Signals and the clock still count: they end a run whose output nobody takes, and because that
+    // output is lost the run then ends as if by the signal, whatever the agent's own status was.
+    void drain(int& wait_status) {
+        while (relay_ != nullptr && !relay_->interest().empty()) {
+            if (stopped_by_) kill_deadline_ = time_.monotonic() + reader_patience;
+            if (!wait() && stopped_by_) return;
+            const auto got = inbox_.take();
+            const bool asked = got && asks_to_end(got->number);
+            if (stopped_by_) {
+                if (asked) return;
+                continue;
+            }
+            const bool late = wall_deadline_ && time_.monotonic() >= *wall_deadline_;
+            if (!asked && !late) continue;
+            stop(asked ? exit_cause::terminated : exit_cause::wall_time, reader_patience);
+            wait_status = asked ? got->number : SIGTERM;
         }
     }
 
@@ -124,6 +171,7 @@ private:
     std::vector<::pollfd> sources_;
     std::optional<nanoseconds> wall_deadline_, kill_deadline_;
     std::optional<exit_cause> stopped_by_;
+    bool has_news_ = false;
     bool ended_ = false;
 };
 
@@ -133,22 +181,23 @@ auto to_string(exit_cause cause) -> std::string_view {
     return cause_names[static_cast<std::size_t>(cause)];
 }
 
-auto signal_inbox::open() -> result<signal_inbox> {
+auto signal_inbox::open(process_group of_agent) -> result<signal_inbox> {
     ::sigset_t wanted;
     ::sigemptyset(&wanted);
-    for (const auto& row : forwarded) {
+    for (const auto& row : noted) {
+        if (row.what == effect::stops && of_agent == process_group::shared) continue;
         // What the caller ignores (nohup, a background job) stays ignored.
         struct ::sigaction now{};
         if (::sigaction(row.number, nullptr, &now) != 0) return fail_os("signals.query");
         if (now.sa_handler != SIG_IGN) ::sigaddset(&wanted, row.number);
     }
     // An ignored SIGCHLD would reap init by itself and free its number.
-    (void)::signal(SIGCHLD, SIG_DFL);
-    (void)::signal(SIGPIPE, SIG_IGN);
+    if (::signal(SIGCHLD, SIG_DFL) == SIG_ERR || ::signal(SIGPIPE, SIG_IGN) == SIG_ERR)
+        return fail_os("signals.disposition");
     if (::sigprocmask(SIG_BLOCK, &wanted, nullptr) != 0) return fail_os("signals.block");
     sys::unique_fd fd{::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK)};
     if (!fd) return fail_os("signals.open");
-    return signal_inbox{std::move(fd)};
+    return signal_inbox{std::move(fd), of_agent};
 }
 
 auto signal_inbox::take() -> std::optional<received> {

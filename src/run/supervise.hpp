@@ -28,13 +28,17 @@ struct outcome {
 // How long an agent that was asked to end may take.
 inline constexpr std::chrono::seconds termination_grace{5};
 
+// Whether the agent is in the caller's process group, which the terminal signals as a whole.
+enum class process_group : std::uint8_t { own, shared };
+
 // Signals that Glove takes note of. Blocks them from here on, so that none is lost before the
 // descriptor is waited for.
 class signal_inbox {
 public:
-    [[nodiscard]] static auto open() -> result<signal_inbox>;
+    [[nodiscard]] static auto open(process_group of_agent) -> result<signal_inbox>;
     signal_inbox(signal_inbox&&) noexcept = default;
     [[nodiscard]] auto descriptor() const noexcept -> sys::fd_ref { return fd_; }
+    [[nodiscard]] auto group() const noexcept -> process_group { return group_; }
     struct received {
         int number = 0;
         bool typed = false; // by the terminal, which told the agent as well
@@ -42,8 +46,9 @@ public:
     [[nodiscard]] auto take() -> std::optional<received>;
 
 private:
-    explicit signal_inbox(sys::unique_fd fd) : fd_{std::move(fd)} {}
+    signal_inbox(sys::unique_fd fd, process_group group) : fd_{std::move(fd)}, group_{group} {}
     sys::unique_fd fd_;
+    process_group group_;
 };
 
 [[nodiscard]] auto supervise(container::running& agent, const container::limits& limits,

@@ -2,6 +2,7 @@
 #include <charconv>
 #include <glove/wire/json.hpp>
 #include <glove/wire/json_writer.hpp>
+#include <memory>
 
 namespace glove::wire::json {
 
@@ -36,8 +37,8 @@ enum class form : std::uint8_t { none, integer, other };
 
 template<class I> [[nodiscard]] auto parse(std::string_view text) noexcept -> std::optional<I> {
     I out{};
-    const auto* end = text.data() + text.size();
-    const auto [stop, code] = std::from_chars(text.data(), end, out);
+    const auto* end = std::to_address(text.end());
+    const auto [stop, code] = std::from_chars(std::to_address(text.begin()), end, out);
     if (code != std::errc{} || stop != end) return std::nullopt;
     return out;
 }
@@ -176,10 +177,10 @@ auto readable_name(std::string_view name) -> std::string {
 void writer::element(const value& tree) {
     switch (tree.type()) {
     case kind::null: element(nullptr); return;
-    case kind::boolean: element(*tree.as_bool()); return;
+    case kind::boolean: element(tree.as_bool().value_or(false)); return;
     case kind::integer:
         if (const auto integer = tree.as_unsigned()) element(*integer);
-        else element(*tree.as_signed());
+        else element(tree.as_signed().value_or(0));
         return;
     case kind::number: raw(tree.as_number()->text()); return;
     case kind::string: element(*tree.as_string()); return;

@@ -9,6 +9,11 @@
 namespace glove::container::seccomp {
 namespace {
 
+// Register contents, whatever type the constant has.
+template<class... Value> constexpr auto words(Value... value) {
+    return std::array{static_cast<std::uint64_t>(value)...};
+}
+
 namespace on_x86_64 {
 #include "seccomp_bpf_x86_64.inc"
 }
@@ -73,7 +78,7 @@ auto boundaries(const rule& r, unsigned argument) -> std::set<std::uint64_t> {
                      {test.value, test.value + 1, test.value - 1, test.value ^ 2, ~test.value,
                       test.value | ~test.mask, test.value | 0x80000000U,
                       test.value & (test.value - 1)})
-                    for (const std::uint64_t above : {0ULL, 1ULL, 0xffffffffULL})
+                    for (const auto above : words(0ULL, 1ULL, 0xffffffffULL))
                         values.insert(above << 32 | low);
     return values;
 }
@@ -87,7 +92,7 @@ TEST(SeccompBpf, every_number_with_any_arguments_is_answered_as_the_judge_says) 
                                            0x80000000,      0xfffffffe,       0xffffffff};
         for (std::uint32_t n = 0; n <= 600; ++n) numbers.push_back(n);
         for (const auto number : numbers)
-            for (const std::uint64_t fill : {0ULL, 1ULL, 3ULL, 0xffffffffULL, ~0ULL, 1ULL << 32}) {
+            for (const auto fill : words(0ULL, 1ULL, 3ULL, 0xffffffffULL, ~0ULL, 1ULL << 32)) {
                 const entry call{audit_arch(p.on), number, {fill, fill, fill, fill, fill, fill}};
                 ASSERT_TRUE(agrees(p, call));
             }

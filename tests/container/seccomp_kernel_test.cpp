@@ -15,6 +15,11 @@
 namespace glove::container::seccomp {
 namespace {
 
+// Register contents, whatever type the constant has.
+template<class... Value> constexpr auto words(Value... value) {
+    return std::array{static_cast<std::uint64_t>(value)...};
+}
+
 // What a call that glibc's headers may not name yet is numbered.
 constexpr long nr_fchmodat2 = 452;
 constexpr long nr_mseal = 462;
@@ -54,7 +59,7 @@ struct argument_case {
 };
 
 void add_set_id(std::vector<argument_case>& out) {
-    for (const std::uint64_t bit : {04000, 02000}) {
+    for (const auto bit : words(04000, 02000)) {
         const auto name = bit == 04000 ? std::string{"set-uid: "} : std::string{"set-gid: "};
         const auto both = [&](const char* what, const auto& make, int twin_error = 0) {
             out.push_back({name + what, offline, make(0600 | bit), EPERM, make(0600U), twin_error});
@@ -93,8 +98,8 @@ void add_set_id(std::vector<argument_case>& out) {
 }
 
 void add_processes(std::vector<argument_case>& out) {
-    for (const std::uint64_t flag : {CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC,
-                                     CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET}) {
+    for (const auto flag : words(CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC,
+                                 CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET)) {
         out.push_back({"clone with a namespace flag",
                        offline,
                        {SYS_clone, {flag | SIGCHLD}},
@@ -106,16 +111,16 @@ void add_processes(std::vector<argument_case>& out) {
                        EPERM,
                        {SYS_clone, {SIGCHLD | high}}});
     }
-    for (const std::uint64_t request : {0x5412, 0x541c, 0x5423})
-        for (const std::uint64_t above : {0UL, high, ~0UL << 32})
+    for (const auto request : words(0x5412, 0x541c, 0x5423))
+        for (const auto above : words(0UL, high, ~0UL << 32))
             out.push_back({"ioctl " + std::to_string(request),
                            offline,
                            {SYS_ioctl, {5, request | above, at("x")}},
                            EPERM,
                            {SYS_ioctl, {5, 0x5401 | above, at("x")}},
                            ENOTTY});
-    for (const std::uint64_t domain : {0x8UL, 0x20000UL, 0x400000UL, 8UL | high})
-        for (const std::uint64_t plain : {0x0ULL, 0x40000ULL, 0xffffffffULL, ~0ULL})
+    for (const auto domain : words(0x8UL, 0x20000UL, 0x400000UL, 8UL | high))
+        for (const auto plain : words(0x0ULL, 0x40000ULL, 0xffffffffULL, ~0ULL))
             out.push_back({"personality",
                            offline,
                            {SYS_personality, {domain}},
@@ -128,14 +133,14 @@ void add_sockets(std::vector<argument_case>& out) {
     const call tcp{SYS_socket, {AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0}};
     const call udp6{SYS_socket, {AF_INET6, SOCK_DGRAM, IPPROTO_UDP}};
     const call pair{SYS_socketpair, {AF_UNIX, SOCK_STREAM, 0, at(numbers.data())}};
-    for (const std::uint64_t family : {AF_INET, AF_INET6})
-        for (const std::uint64_t above : {0UL, high})
+    for (const auto family : words(AF_INET, AF_INET6))
+        for (const auto above : words(0UL, high))
             out.push_back({"offline: an internet socket",
                            offline,
                            {SYS_socket, {family | above, SOCK_STREAM, 0}},
                            EACCES,
                            unix_stream});
-    for (const std::uint64_t family : {AF_NETLINK, AF_PACKET, AF_ALG, AF_VSOCK, AF_XDP, AF_TIPC})
+    for (const auto family : words(AF_NETLINK, AF_PACKET, AF_ALG, AF_VSOCK, AF_XDP, AF_TIPC))
         out.push_back({"offline: another family",
                        offline,
                        {SYS_socket, {family, SOCK_DGRAM, 0}},
@@ -148,7 +153,7 @@ void add_sockets(std::vector<argument_case>& out) {
                        EAFNOSUPPORT,
                        pair});
     for (const auto& loopback : {local, egress}) {
-        for (const std::uint64_t family : {AF_PACKET, AF_ALG, AF_VSOCK, AF_XDP, AF_TIPC})
+        for (const auto family : words(AF_PACKET, AF_ALG, AF_VSOCK, AF_XDP, AF_TIPC))
             out.push_back({"local: another family",
                            loopback,
                            {SYS_socket, {family, SOCK_DGRAM, 0}},
@@ -182,7 +187,7 @@ void add_sockets(std::vector<argument_case>& out) {
     }
     static ::socklen_t length = sizeof numbers;
     for (const auto& sealed : {sealed_0, sealed_1}) {
-        for (const std::uint64_t family : {AF_UNIX, AF_INET, AF_NETLINK})
+        for (const auto family : words(AF_UNIX, AF_INET, AF_NETLINK))
             out.push_back(
                 {"sealed: socket", sealed, {SYS_socket, {family, SOCK_STREAM, 0}}, EACCES, pair});
         out.push_back({"sealed: a datagram pair",

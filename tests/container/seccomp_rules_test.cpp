@@ -10,6 +10,11 @@
 namespace glove::container::seccomp {
 namespace {
 
+// Register contents, whatever type the constant has.
+template<class... Value> constexpr auto words(Value... value) {
+    return std::array{static_cast<std::uint64_t>(value)...};
+}
+
 using arguments = std::array<std::uint64_t, 6>;
 constexpr std::uint64_t high = 1ULL << 32;
 
@@ -107,6 +112,55 @@ TEST(SeccompJudge, calls_with_a_way_back_are_absent) {
         EXPECT_EQ(answer(offline, name), absent) << name;
 }
 
+TEST(SeccompJudge, what_reaches_past_the_container_is_refused_in_every_tier) {
+    for (const auto* name : {"mount",
+                             "umount2",
+                             "pivot_root",
+                             "chroot",
+                             "open_tree",
+                             "open_tree_attr",
+                             "move_mount",
+                             "fsopen",
+                             "fsconfig",
+                             "fsmount",
+                             "fspick",
+                             "mount_setattr",
+                             "unshare",
+                             "setns",
+                             "bpf",
+                             "userfaultfd",
+                             "perf_event_open",
+                             "add_key",
+                             "request_key",
+                             "keyctl",
+                             "fanotify_init",
+                             "open_by_handle_at",
+                             "quotactl",
+                             "quotactl_fd",
+                             "init_module",
+                             "finit_module",
+                             "delete_module",
+                             "syslog",
+                             "acct",
+                             "swapon",
+                             "swapoff",
+                             "reboot",
+                             "sethostname",
+                             "setdomainname",
+                             "vhangup",
+                             "settimeofday",
+                             "clock_settime",
+                             "adjtimex",
+                             "clock_adjtime",
+                             "modify_ldt",
+                             "iopl",
+                             "ioperm",
+                             "fanotify_mark",
+                             "lsm_set_self_attr"})
+        for (const auto& program : variants)
+            EXPECT_EQ(answer(program, name), refuse(EPERM)) << name;
+}
+
 TEST(SeccompJudge, the_kernel_cannot_be_replaced) {
     for (const auto* name : {"kexec_load", "kexec_file_load"})
         EXPECT_EQ(answer(offline, name), kill) << name;
@@ -121,8 +175,8 @@ TEST(SeccompJudge, what_debuggers_and_runtimes_use_is_allowed) {
 }
 
 TEST(SeccompJudge, a_new_namespace_is_refused_and_a_thread_is_not) {
-    for (const std::uint64_t flag :
-         {0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000}) {
+    for (const auto flag :
+         words(0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000)) {
         EXPECT_EQ(answer(offline, "clone", {flag | 17}), refuse(EPERM));
         EXPECT_EQ(answer(offline, "clone", {flag | high | 17}), refuse(EPERM));
         EXPECT_EQ(answer(offline, "clone", {flag << 32 | 17}), allow)
@@ -133,7 +187,7 @@ TEST(SeccompJudge, a_new_namespace_is_refused_and_a_thread_is_not) {
 }
 
 TEST(SeccompJudge, terminal_injection_is_refused_whatever_the_upper_half_says) {
-    for (const std::uint64_t request : {0x5412, 0x541c, 0x5423}) {
+    for (const auto request : words(0x5412, 0x541c, 0x5423)) {
         EXPECT_EQ(answer(offline, "ioctl", {0, request}), refuse(EPERM));
         EXPECT_EQ(answer(offline, "ioctl", {0, request | high}), refuse(EPERM));
         EXPECT_EQ(answer(offline, "ioctl", {0, request + 1}), allow);
@@ -155,13 +209,13 @@ TEST(SeccompJudge, a_set_id_mode_is_refused_at_every_call_that_takes_one) {
                                                           {"mknodat", 2},
                                                           {"creat", 1}})) {
         arguments a{};
-        for (const std::uint64_t bits : {04755, 02755, 06755, 0104755}) {
+        for (const auto bits : words(04755, 02755, 06755, 0104755)) {
             a.at(mode) = bits;
             EXPECT_EQ(answer(offline, name, a), refuse(EPERM)) << name;
             a.at(mode) = bits | high;
             EXPECT_EQ(answer(offline, name, a), refuse(EPERM)) << name;
         }
-        for (const std::uint64_t bits : {0755, 01777, 0100644, 0}) {
+        for (const auto bits : words(0755, 01777, 0100644, 0)) {
             a.at(mode) = bits;
             EXPECT_EQ(answer(offline, name, a), allow) << name;
         }
@@ -171,7 +225,7 @@ TEST(SeccompJudge, a_set_id_mode_is_refused_at_every_call_that_takes_one) {
 TEST(SeccompJudge, the_mode_of_an_open_counts_only_when_it_creates) {
     for (const auto& [name, at] :
          std::to_array<std::pair<std::string_view, std::size_t>>({{"open", 1}, {"openat", 2}}))
-        for (const std::uint64_t mode : {04700, 02700}) {
+        for (const auto mode : words(04700, 02700)) {
             const auto opened = [&](std::uint64_t flags) {
                 arguments a{};
                 a.at(at) = flags;
@@ -186,19 +240,19 @@ TEST(SeccompJudge, the_mode_of_an_open_counts_only_when_it_creates) {
 }
 
 TEST(SeccompJudge, only_plain_personalities_are_set) {
-    for (const std::uint64_t p : {0x0ULL, 0x40000ULL, 0xffffffffULL, 0xffffffffffffffffULL})
+    for (const auto p : words(0x0ULL, 0x40000ULL, 0xffffffffULL, 0xffffffffffffffffULL))
         EXPECT_EQ(answer(offline, "personality", {p}), allow) << p;
-    for (const std::uint64_t p : {0x8ULL, 0x20000ULL, 0x400000ULL, 0x40008ULL, 0xfffffffeULL})
+    for (const auto p : words(0x8ULL, 0x20000ULL, 0x400000ULL, 0x40008ULL, 0xfffffffeULL))
         EXPECT_EQ(answer(offline, "personality", {p}), refuse(EPERM)) << p;
 }
 
 TEST(SeccompTier, offline_has_unix_sockets_only) {
     EXPECT_EQ(answer(offline, "socket", {1, 1}), allow);
     EXPECT_EQ(answer(offline, "socket", {1 | high, 1}), allow);
-    for (const std::uint64_t inet : {2, 10})
-        for (const std::uint64_t type : {1, 2, 3})
+    for (const auto inet : words(2, 10))
+        for (const auto type : words(1, 2, 3))
             EXPECT_EQ(answer(offline, "socket", {inet, type}), refuse(EACCES));
-    for (const std::uint64_t family : {0, 3, 16, 17, 31, 38, 40, 44})
+    for (const auto family : words(0, 3, 16, 17, 31, 38, 40, 44))
         EXPECT_EQ(answer(offline, "socket", {family, 2}), refuse(EAFNOSUPPORT)) << family;
     EXPECT_EQ(answer(offline, "socketpair", {1, 5}), allow);
     EXPECT_EQ(answer(offline, "socketpair", {30, 5}), refuse(EAFNOSUPPORT));
@@ -206,27 +260,27 @@ TEST(SeccompTier, offline_has_unix_sockets_only) {
 
 TEST(SeccompTier, local_and_egress_have_tcp_udp_and_route_netlink) {
     for (const auto* program : {&local, &egress}) {
-        for (const std::uint64_t inet : {2, 10}) {
-            for (const std::uint64_t flags : {0, 02000000, 02004000}) {
+        for (const auto inet : words(2, 10)) {
+            for (const auto flags : words(0, 02000000, 02004000)) {
                 EXPECT_EQ(answer(*program, "socket", {inet, 1 | flags, 0}), allow);
                 EXPECT_EQ(answer(*program, "socket", {inet, 1 | flags, 6}), allow);
                 EXPECT_EQ(answer(*program, "socket", {inet, 2 | flags, 0}), allow);
                 EXPECT_EQ(answer(*program, "socket", {inet, 2 | flags, 17}), allow);
             }
-            for (const std::uint64_t protocol : {0, 1, 6, 255})
+            for (const auto protocol : words(0, 1, 6, 255))
                 EXPECT_EQ(answer(*program, "socket", {inet, 3, protocol}), refuse(EPERM));
-            for (const std::uint64_t protocol : {132, 262, 256})
+            for (const auto protocol : words(132, 262, 256))
                 EXPECT_EQ(answer(*program, "socket", {inet, 1, protocol}), refuse(EPROTONOSUPPORT));
             EXPECT_EQ(answer(*program, "socket", {inet, 2, 115}), refuse(EPROTONOSUPPORT));
             EXPECT_EQ(answer(*program, "socket", {inet, 10, 0}), refuse(EPROTONOSUPPORT));
         }
-        for (const std::uint64_t type : {2, 3}) {
+        for (const auto type : words(2, 3)) {
             EXPECT_EQ(answer(*program, "socket", {16, type, 0}), allow);
-            for (const std::uint64_t protocol : {4, 12, 15, 16})
+            for (const auto protocol : words(4, 12, 15, 16))
                 EXPECT_EQ(answer(*program, "socket", {16, type, protocol}),
                           refuse(EPROTONOSUPPORT));
         }
-        for (const std::uint64_t family : {0, 17, 31, 38, 40, 44})
+        for (const auto family : words(0, 17, 31, 38, 40, 44))
             EXPECT_EQ(answer(*program, "socket", {family, 2}), refuse(EAFNOSUPPORT)) << family;
         EXPECT_EQ(answer(*program, "socket", {1, 1}), allow);
     }
@@ -244,7 +298,7 @@ TEST(SeccompTier, sealed_reaches_nothing_by_name) {
     for (const auto* program : {&sealed_0, &sealed_1}) {
         for (const auto* name : {"socket", "connect", "bind", "listen", "accept", "accept4",
                                  "setsockopt", "getpeername"})
-            for (const std::uint64_t first : {1, 3})
+            for (const auto first : words(1, 3))
                 EXPECT_EQ(answer(*program, name, {first, 1, 3}), refuse(EACCES)) << name;
         for (const auto* name : {"sendmsg", "recvmsg", "sendto", "recvfrom", "shutdown", "read"})
             EXPECT_EQ(answer(*program, name, {3}), allow) << name;
@@ -260,7 +314,7 @@ TEST(SeccompTier, sealed_classifies_only_what_was_handed_over) {
     EXPECT_EQ(answer(sealed_1, "getsockopt", {3, 1, 3}), allow);
     EXPECT_EQ(answer(sealed_1, "getsockopt", {3, 1, 17}), refuse(EACCES)) << "SO_PEERCRED";
     EXPECT_EQ(answer(sealed_1, "getsockopt", {3, 6, 3}), refuse(EACCES));
-    for (const std::uint64_t fd : {0, 2, 4, 7}) {
+    for (const auto fd : words(0, 2, 4, 7)) {
         EXPECT_EQ(answer(sealed_1, "getsockname", {fd}), refuse(EACCES));
         EXPECT_EQ(answer(sealed_1, "getsockopt", {fd, 1, 3}), refuse(EACCES));
     }

@@ -49,7 +49,7 @@ CASES = {
     ],
     "machine-names": [
         ({"docs/a.md": "cd /ho" + "me/pat/glove\n"}, {"docs/a.md": "cd /home/agent/glove\n"}),
-        ({"docs/a.md": "cd /wo" + "rk/main/glove\n"}, {"docs/a.md": "see design/work/main\n"}),
+        ({"docs/a.md": "cd /wo" + "rk/main/glove\n"}, {"docs/a.md": "see design/build/main\n"}),
         ({"a.json": '"https://registry.np' + 'mjs.org/x"\n'}, {"a.json": '"https://registry.example.org/x"\n'}),
     ],
     "shell": [

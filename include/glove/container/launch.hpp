@@ -11,6 +11,7 @@
 #include <glove/sys/child_process.hpp>
 #include <glove/sys/fd.hpp>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <sys/resource.h>
@@ -28,6 +29,9 @@ struct launch_request {
     const container::plan* plan = nullptr; // outlives the launch
     std::array<int, 3> streams{0, 1, 2};   // borrowed; become the agent's 0, 1 and 2
     argument_area arguments;
+    // Keep the agent in the caller's process group, for a terminal's sake; a filter then stands in
+    // for the boundary that a group of its own would be.
+    bool shared_process_group = false;
     ::rlimit open_files{}; // limits the agent gets back, see `raise_open_files`
 };
 
@@ -51,16 +55,17 @@ public:
     running(running&&) noexcept;
     ~running();
 
-    // Lets the agent start. The set-up may still be going on.
+    // Lets the agent start. The set-up may still be going on, or have failed: `collect` tells.
     [[nodiscard]] auto release() -> result<>;
     // Passes a signal on to the agent.
     [[nodiscard]] auto signal(int number) -> result<>;
     // Ends every process of the namespace at once.
     [[nodiscard]] auto kill() -> result<>;
-    // Readable when `collect` will not block.
+    // Readable when `read_news` will not block.
     [[nodiscard]] auto news() const noexcept -> sys::fd_ref { return control_; }
-    // How the agent ended, or which step refused. Waits until the namespace is empty.
-    [[nodiscard]] auto collect() -> result<ending>;
+    // How the agent ended, or which step refused; empty when it has only started. Before it tells
+    // of an end it waits until the namespace is empty.
+    [[nodiscard]] auto read_news() -> result<std::optional<ending>>;
     [[nodiscard]] auto layers() const -> std::vector<layer>;
 
 private:
@@ -75,6 +80,9 @@ private:
 
 // A pin is a descriptor: raises the soft limit to the hard one and returns what it was.
 [[nodiscard]] auto raise_open_files() -> result<::rlimit>;
+
+// The step of an error about the program itself: errc::not_found, or found and not executable.
+inline constexpr std::string_view exec_step = "agent.exec";
 
 // What an operator can do about a refused step; empty when the cause is not certain.
 [[nodiscard]] auto remedy_for(std::string_view step, int os) -> std::string;

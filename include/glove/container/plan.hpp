@@ -116,6 +116,10 @@ struct rendezvous {
 struct rendezvous_search {
     std::vector<rendezvous> found;
     bool complete = true;
+    // The first place inside the roots that could not be looked at, for a reason that does not
+    // keep the agent out of it as well; 0 when there is none.
+    int failed_os = 0;
+    std::string failed_path = {};
 };
 [[nodiscard]] auto find_rendezvous(const std::vector<std::string>& roots, std::size_t entry_limit)
     -> rendezvous_search;

@@ -63,7 +63,7 @@ enum class follow : bool { no, yes };
 // "/a//b/./c/" -> "/a/b/c". Dot-dot is refused by callers, not folded: it is not lexical.
 [[nodiscard]] auto is_normal_absolute(std::string_view path) noexcept -> bool;
 [[nodiscard]] auto parent_of(std::string_view path) -> std::string;
-// True when `path` is `root` or lies below it: "/work" holds "/work/x" but not "/work-evil".
+// True when `path` is `root` or lies below it: "/srv/a" holds "/srv/a/x" but not "/srv/ab".
 [[nodiscard]] auto holds(std::string_view root, std::string_view path) noexcept -> bool;
 
 } // namespace glove::sys

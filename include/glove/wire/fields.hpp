@@ -3,10 +3,9 @@
 //   inline constexpr auto grant_fields = wire::table(
 //       wire::row<&grant::alias, wire::alias>("alias"),
 //       wire::row<&grant::max_bytes, wire::integer{0, 1ULL << 40}>("max_bytes"),
-//       wire::row<&grant::note, wire::text{wire::grammar::label, 1, 256}>("note")); //
-//       optional<string>
-//   decode(value, grant_fields) -> result<grant>,  encode(grant, grant_fields) ->
-//   result<std::string>
+//       wire::row<&grant::note, wire::label>("note")); // a std::optional<std::string>
+//
+//   decode(value, grant_fields) gives a grant, encode(grant, grant_fields) gives its text.
 //
 // Unknown, repeated and missing members, another JSON type and a value outside its rule are errors
 // that name the member's path: wire.unknown, wire.repeated, wire.missing, wire.type, wire.length,
@@ -30,8 +29,6 @@
 
 namespace glove::wire {
 
-// `optional` is what std::optional members are. `defaulted` lets a plain member keep the value that
-// its type starts with; the encoder leaves it out while it has that value.
 enum class need : std::uint8_t { required, optional, defaulted };
 
 namespace detail {
@@ -51,42 +48,48 @@ template<class T> struct field {
     need presence = need::required;
     shape form{};
     auto (*read)(const json::value&, T&, const place&) -> result<> = nullptr;
-    auto (*check)(const T&, const place&) -> result<> = nullptr;
+    auto (*check)(const T&, const place&) -> result<> = nullptr; // of a member that is not absent
     auto (*absent)(const T&) -> bool = nullptr; // the encoder leaves the member out
     void (*write)(json::writer&, const T&) = nullptr;
 };
 
 template<class T, std::size_t N> using fields = std::array<field<T>, N>;
 
-template<auto Member, auto Rule>
-[[nodiscard]] consteval auto row(std::string_view name, need presence = need::required) {
+// A std::optional member is optional, every other one is required.
+template<auto Member, auto Rule> [[nodiscard]] consteval auto row(std::string_view name) {
     using owner = typename detail::member_pointer<decltype(Member)>::owner;
     using type = typename detail::member_pointer<decltype(Member)>::type;
-    field<owner> out{.name = name, .presence = presence, .form = Rule.form()};
+    field<owner> out{.name = name, .form = Rule.form()};
     if constexpr (detail::is_optional<type>) {
         out.presence = need::optional;
         out.read = [](const json::value& in, owner& to, const place& at) -> result<> {
             return Rule.read(in, (to.*Member).emplace(), at);
         };
         out.check = [](const owner& in, const place& at) -> result<> {
-            if (!(in.*Member)) return {};
             return Rule.check(*(in.*Member), at);
         };
         out.absent = [](const owner& in) { return !(in.*Member); };
         out.write = [](json::writer& to, const owner& in) { Rule.write(to, *(in.*Member)); };
     } else {
-        if (presence == need::optional) throw "an optional member is a std::optional";
         out.read = [](const json::value& in, owner& to, const place& at) -> result<> {
             return Rule.read(in, to.*Member, at);
         };
         out.check = [](const owner& in, const place& at) -> result<> {
             return Rule.check(in.*Member, at);
         };
-        if (presence == need::defaulted)
-            out.absent = [](const owner& in) { return in.*Member == owner{}.*Member; };
-        else out.absent = [](const owner&) { return false; };
+        out.absent = [](const owner&) { return false; };
         out.write = [](json::writer& to, const owner& in) { Rule.write(to, in.*Member); };
     }
+    return out;
+}
+
+// The member may be missing and then keeps the value that its type starts with; the encoder leaves
+// it out while it has that value.
+template<auto Member, auto Rule> [[nodiscard]] consteval auto defaulted_row(std::string_view name) {
+    using owner = typename detail::member_pointer<decltype(Member)>::owner;
+    auto out = row<Member, Rule>(name);
+    out.presence = need::defaulted;
+    out.absent = [](const owner& in) { return in.*Member == owner{}.*Member; };
     return out;
 }
 

@@ -9,10 +9,10 @@
 // A number is never changed: 64-bit integers are integers, and every other number is refused or,
 // when the limits allow it, kept as the text that stood in the input.
 //
-// Error steps: json.size, json.depth, json.members, json.elements, json.values, json.string
-// (limits, errc::limit_exceeded); json.syntax, json.text (UTF-8, surrogates, NUL), json.number,
-// json.repeated. The detail holds the byte offset and the member path, never the content of a
-// value.
+// Error steps: json.size, json.depth, json.members, json.elements, json.values and json.string are
+// limits (errc::limit_exceeded); json.syntax covers UTF-8 and surrogates too; json.number,
+// json.nul, json.repeated. The detail holds the byte offset and the member path, never the content
+// of a value.
 #pragma once
 #include <concepts>
 #include <cstddef>
@@ -52,17 +52,17 @@ private:
 class value {
 public:
     value() = default; // null
-    template<std::same_as<bool> B> value(B truth) : data_{truth} {}
+    template<std::same_as<bool> B> value(B truth) : data_{std::in_place_type<B>, truth} {}
     template<std::integral I>
         requires(!std::same_as<I, bool> && !std::same_as<I, char>)
     value(I integer) {
-        if (std::in_range<std::uint64_t>(integer)) data_ = static_cast<std::uint64_t>(integer);
-        else data_ = static_cast<std::int64_t>(integer);
+        if (std::in_range<std::uint64_t>(integer)) set(static_cast<std::uint64_t>(integer));
+        else set(static_cast<std::int64_t>(integer));
     }
-    value(std::string text) : data_{std::move(text)} {}
-    value(std::string_view text) : data_{std::string{text}} {}
-    value(const char* text) : data_{std::string{text}} {}
-    value(number exact) : data_{std::move(exact)} {}
+    value(std::string text);
+    value(std::string_view text);
+    value(const char* text);
+    value(number exact);
     value(array elements);
     value(object members);
 
@@ -84,6 +84,8 @@ public:
     friend auto operator==(const value& a, const value& b) -> bool;
 
 private:
+    void set(std::uint64_t integer);
+    void set(std::int64_t integer);
     template<class T> [[nodiscard]] auto get() const noexcept -> const T* {
         return std::get_if<T>(&data_);
     }
@@ -99,6 +101,13 @@ struct member {
     auto operator==(const member&) const -> bool = default;
 };
 
+// Defined here because clang wants `member` complete before it looks at the variant.
+inline void value::set(std::uint64_t integer) { data_ = integer; }
+inline void value::set(std::int64_t integer) { data_ = integer; }
+inline value::value(std::string text) : data_{std::move(text)} {}
+inline value::value(std::string_view text) : data_{std::string{text}} {}
+inline value::value(const char* text) : data_{std::string{text}} {}
+inline value::value(number exact) : data_{std::move(exact)} {}
 inline value::value(array elements) : data_{std::move(elements)} {}
 inline value::value(object members) : data_{std::move(members)} {}
 

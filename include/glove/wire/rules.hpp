@@ -24,13 +24,13 @@ struct shape {
     json::kind type = json::kind::null; // null: any JSON value
     std::int64_t min = 0;               // of an integer; else of bytes or elements
     std::uint64_t max = 0;
-    std::string_view grammar{}; // of a string
+    std::string_view grammar; // of a string
 };
 
 // Where a value stands: a chain on the stack that becomes text only when something is wrong.
 struct place {
     const place* parent = nullptr;
-    std::string_view name{}; // of a member; empty for the root and for elements
+    std::string_view name; // of a member; empty for the root and for elements
     std::size_t index = 0;
 };
 [[nodiscard]] auto to_string(const place& at) -> std::string;

@@ -31,10 +31,19 @@ struct kernel_sigaction {
     unsigned long mask;
 };
 
+// Whoever ignores one of these means everything it starts: nohup, and a job in the background of a
+// script. The terminal sends them to the whole process group, past Glove.
+[[nodiscard]] auto stays_ignored(int number) noexcept -> bool {
+    if (number != SIGHUP && number != SIGINT && number != SIGQUIT) return false;
+    kernel_sigaction now{};
+    return ::syscall(SYS_rt_sigaction, number, nullptr, &now, sizeof now.mask) == 0 &&
+           now.handler == SIG_IGN;
+}
+
 [[nodiscard]] auto reset_signals() noexcept -> failure {
     const kernel_sigaction standard{};
     for (int number = 1; number <= 64; ++number) {
-        if (number == SIGKILL || number == SIGSTOP) continue;
+        if (number == SIGKILL || number == SIGSTOP || stays_ignored(number)) continue;
         if (::syscall(SYS_rt_sigaction, number, &standard, nullptr, sizeof standard.mask) != 0)
             return {.os = errno, .where = call::sigaction};
     }
@@ -54,6 +63,9 @@ struct kernel_sigaction {
 
 // Last: nothing after it but exec is needed, so the filter need not allow more than the agent gets.
 [[nodiscard]] auto install_filter(const setup_plan& plan) noexcept -> failure {
+    if (plan.shared_group)
+        if (const int os = seccomp::install(seccomp::group_guard()); os != 0)
+            return {.os = os, .where = call::seccomp};
     return {.os = seccomp::install(plan.filter), .where = call::seccomp};
 }
 

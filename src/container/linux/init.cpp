@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/keyctl.h>
 #include <linux/securebits.h>
@@ -17,6 +18,7 @@
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -30,22 +32,24 @@ namespace {
     return good ? failure{} : failure{.os = errno, .where = where};
 }
 
-// False at end of file: the supervisor is gone.
-[[nodiscard]] auto receive(order_message& message) noexcept -> bool {
+// 0 at end of file: the supervisor is gone.
+[[nodiscard]] auto receive(order_message& message) noexcept -> ssize_t {
     ssize_t got = 0;
     do got = ::recv(control_descriptor, &message, sizeof message, 0);
     while (got < 0 && errno == EINTR);
-    return got == sizeof message;
+    return got;
 }
 
-void send(const news_message& message) noexcept {
+void send(int control, const news_message& message) noexcept {
     // Nobody left to tell is the same as told: both end the namespace.
-    (void)!::send(control_descriptor, &message, sizeof message, MSG_NOSIGNAL);
+    (void)!::send(control, &message, sizeof message, MSG_NOSIGNAL);
 }
 
 auto await(order wanted) noexcept -> failure {
     order_message message{};
-    if (!receive(message)) ::_exit(125);
+    const auto got = receive(message);
+    if (got < 0) return outcome(false, call::recv);
+    if (got == 0) ::_exit(125);
     return {.os = message.what == wanted ? 0 : EPROTO, .where = call::recv};
 }
 
@@ -138,11 +142,31 @@ auto watch_children(setup_state& state) noexcept -> failure {
     return outcome(state.children >= 0, call::signalfd);
 }
 
+// A group of its own, so that "my group" names nobody outside. On the caller's terminal the agent
+// must stay in the foreground's group; there the guard filter keeps it from using that.
+auto leave_process_group(setup_state& state) noexcept -> failure {
+    return outcome(state.plan->shared_group || ::setpgid(0, 0) == 0, call::setpgid);
+}
+
+// The caller's /dev/null is a node of the host, which root's agent could chmod for everybody.
+auto own_null_streams(setup_state& state) noexcept -> failure {
+    for (int stream = 0; stream < 3; ++stream) {
+        const int flags = state.plan->nothing[static_cast<std::size_t>(stream)];
+        if (flags < 0) continue;
+        const int fd = ::open("/dev/null", flags | O_CLOEXEC);
+        if (fd < 0) return outcome(false, call::openat);
+        if (::dup2(fd, stream) < 0) return outcome(false, call::dup2);
+        if (sys::close_range(static_cast<unsigned>(fd), static_cast<unsigned>(fd), 0) != 0)
+            return outcome(false, call::close_range);
+    }
+    return {};
+}
+
 auto await_release(setup_state&) noexcept -> failure { return await(order::release); }
 
 constexpr setup_step steps[] = {
     {"init.descriptors", seal_descriptors, "descriptors sealed"},
-    {"init.id_maps", await_maps, "own uid and gid only, setgroups denied"},
+    {"init.id_maps", await_maps, "own uid and gid mapped, setgroups denied"},
     {"init.inspection", forbid_inspection, "init cannot be traced or read"},
     {"init.parent_death", die_with_supervisor, "ends with the supervisor"},
     {"init.arguments", wipe_arguments, "arguments and environment of init wiped"},
@@ -158,6 +182,8 @@ constexpr setup_step steps[] = {
     {"mount.proc_guard", guard_proc, "/proc settings read-only, kernel views masked"},
     {"mount.terminals", mount_terminals, "own terminals"},
     {"mount.enter", enter_root, "old root detached, new root read-only"},
+    {"init.streams", own_null_streams, ""},
+    {"init.process_group", leave_process_group, "signals stay inside"},
     {"init.no_new_privileges", forbid_new_privileges, "no new privileges"},
     {"init.capabilities", drop_capabilities, "no capability in any set"},
     {"init.child_events", watch_children, ""},
@@ -166,17 +192,36 @@ constexpr setup_step steps[] = {
 };
 static_assert(std::size(steps) <= 64, "news_message::armed has one bit a step");
 
+// A child that asked for PTRACE_TRACEME made init its tracer and stops at every signal: it is set
+// free, and what it stopped for is delivered.
+void let_go(::pid_t pid, int status) noexcept {
+    const int number = WSTOPSIG(status);
+    (void)::ptrace(PTRACE_DETACH, pid, nullptr, number == SIGTRAP ? 0L : static_cast<long>(number));
+}
+
 // Reaps everything that has ended; true once the agent has.
 [[nodiscard]] auto reap(const setup_state& state, int& status) noexcept -> bool {
     bool agent_ended = false;
     for (;;) {
         int ended = 0;
         const auto pid = ::waitpid(-1, &ended, WNOHANG | __WALL);
-        if (pid <= 0) return agent_ended;
+        if (pid == 0 || (pid < 0 && agent_ended)) return agent_ended;
+        if (pid < 0) ::_exit(125); // the agent cannot be watched: end it
+        if (!WIFEXITED(ended) && !WIFSIGNALED(ended)) {
+            let_go(pid, ended);
+            continue;
+        }
         if (pid != state.agent) continue;
         agent_ended = true;
         status = ended;
     }
+}
+
+// The agent has not been reaped here, so its number cannot be another's. Stopping is for the whole
+// group; init itself cannot be stopped from inside.
+void pass_on(const setup_state& state, int number) noexcept {
+    const bool whole = (number == SIGSTOP || number == SIGCONT) && !state.plan->shared_group;
+    (void)::kill(whole ? 0 : state.agent, number);
 }
 
 // Returns the agent's wait status. Ends the namespace when the supervisor is gone.
@@ -192,9 +237,8 @@ static_assert(std::size(steps) <= 64, "news_message::armed has one bit a step");
         }
         if (sources[0].revents == 0) continue;
         order_message message{};
-        if (!receive(message)) ::_exit(125);
-        // The agent has not been reaped here, so its number cannot be another's.
-        if (message.what == order::signal) (void)::kill(state.agent, message.value);
+        if (receive(message) <= 0) ::_exit(125);
+        if (message.what == order::signal) pass_on(state, message.value);
     }
 }
 
@@ -208,25 +252,32 @@ void run_init(const setup_plan& plan) noexcept {
     for (std::uint8_t i = 0; i < std::size(steps); ++i) {
         const auto bad = steps[i].run(state);
         if (bad.os != 0) {
-            send({.what = news::failed,
-                  .step = i,
-                  .where = bad.where,
-                  .value = bad.os,
-                  .index = bad.index,
-                  .armed = armed});
+            // The first step puts the channel in its place; when it fails, it may not be there.
+            send(i == 0 ? plan.control : control_descriptor, {.what = news::failed,
+                                                              .step = i,
+                                                              .where = bad.where,
+                                                              .value = bad.os,
+                                                              .index = bad.index,
+                                                              .armed = armed});
             ::_exit(125);
         }
         armed |= std::uint64_t{1} << i;
     }
+    send({.what = news::started,
+          .step = 0,
+          .where = call::none,
+          .value = 0,
+          .index = failure::no_index,
+          .armed = armed});
     // The streams are the agent's alone: a reader sees their end when the agent closes them.
     if (sys::close_range(0, 2, 0) != 0) ::_exit(125);
     const int status = watch(state);
-    send({.what = news::ended,
-          .step = 0,
-          .where = call::none,
-          .value = status,
-          .index = failure::no_index,
-          .armed = armed});
+    send(control_descriptor, {.what = news::ended,
+                              .step = 0,
+                              .where = call::none,
+                              .value = status,
+                              .index = failure::no_index,
+                              .armed = armed});
     ::_exit(0);
 }
 

@@ -9,7 +9,9 @@
 #include <linux/magic.h>
 #include <linux/sched.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 
 namespace glove::container {
@@ -76,6 +78,19 @@ private:
     return out;
 }
 
+// The open flags of the streams that are /dev/null; -1 for every other.
+[[nodiscard]] auto null_streams(const std::array<int, 3>& streams) -> std::array<int, 3> {
+    std::array<int, 3> out{-1, -1, -1};
+    for (std::size_t i = 0; i < streams.size(); ++i) {
+        struct ::stat found{};
+        if (::fstat(streams[i], &found) != 0 || !S_ISCHR(found.st_mode)) continue;
+        if (found.st_rdev != ::makedev(1, 3)) continue;
+        if (const int flags = ::fcntl(streams[i], F_GETFL); flags >= 0)
+            out[i] = flags & (O_ACCMODE | O_APPEND);
+    }
+    return out;
+}
+
 [[nodiscard]] auto prepare(const launch_request& request, int control)
     -> std::unique_ptr<prepared_launch> {
     auto out = std::make_unique<prepared_launch>();
@@ -89,6 +104,7 @@ private:
     out->scratch_inodes = std::to_string(source.scratch.inodes);
     out->child = {
         .streams = request.streams,
+        .nothing = null_streams(request.streams),
         .control = control,
         .tree = out->tree.data(),
         .tree_size = static_cast<std::uint32_t>(out->tree.size()),
@@ -101,6 +117,7 @@ private:
         .filter = seccomp::program_for(source.network, 0),
         .open_files = request.open_files,
         .loopback = source.network == network_tier::local || source.network == network_tier::egress,
+        .shared_group = request.shared_process_group,
         .host_root = source.user.uid == 0,
         .arguments = request.arguments.begin,
         .arguments_size = request.arguments.size,
@@ -114,14 +131,18 @@ public:
     signals_blocked() noexcept {
         ::sigset_t all;
         ::sigfillset(&all);
-        (void)::sigprocmask(SIG_SETMASK, &all, &before_);
+        good_ = ::sigprocmask(SIG_SETMASK, &all, &before_) == 0;
     }
     signals_blocked(const signals_blocked&) = delete;
     auto operator=(const signals_blocked&) -> signals_blocked& = delete;
-    ~signals_blocked() { (void)::sigprocmask(SIG_SETMASK, &before_, nullptr); }
+    ~signals_blocked() {
+        if (good_) (void)::sigprocmask(SIG_SETMASK, &before_, nullptr);
+    }
+    explicit operator bool() const noexcept { return good_; }
 
 private:
     ::sigset_t before_{};
+    bool good_ = false;
 };
 
 struct cloned {
@@ -130,8 +151,9 @@ struct cloned {
 };
 
 [[nodiscard]] auto clone_init(const setup_plan& plan) -> cloned {
-    const signals_blocked guard;
     cloned child;
+    const signals_blocked guard;
+    if (!guard) return child;
     ::clone_args request{};
     request.flags = namespaces | CLONE_PIDFD | CLONE_CLEAR_SIGHAND;
     request.pidfd = reinterpret_cast<std::uintptr_t>(&child.pidfd);
@@ -175,14 +197,31 @@ struct cloned {
     return {};
 }
 
+// Why the program itself could not be started; everything before it is in force by then.
+[[nodiscard]] auto exec_error(const news_message& news, const plan& source) -> error {
+    error out{.code = classify(news.value),
+              .step = exec_step,
+              .os = news.value,
+              .detail = news.index < source.programs.size() ? source.programs[news.index]
+                                                            : source.argv.front()};
+    if (news.value == ELIBBAD) {
+        out.code = errc::not_permitted;
+        out.os = 0;
+        out.detail += " is there, but the interpreter that it names is not";
+        out.remedy = "grant the interpreter's directory with --read";
+    }
+    return out;
+}
+
+// Init is gone, perhaps with an order unread. What it said before it went can still be received.
+[[nodiscard]] auto is_hang_up(int os) noexcept -> bool { return os == EPIPE || os == ECONNRESET; }
+
 [[nodiscard]] auto step_error(const news_message& news, const plan& source) -> error {
+    if (news.where == call::execve) return exec_error(news, source);
     const auto step = setup_steps()[news.step].name;
     std::string detail{call_names[static_cast<std::size_t>(news.where)]};
     const bool of_tree = step == "mount.tree" && news.index < source.tree.size();
     if (of_tree) detail += " for " + source.tree[news.index].path;
-    if (news.where == call::execve)
-        detail =
-            news.index < source.programs.size() ? source.programs[news.index] : source.argv.front();
     if (news.value == ESTALE && of_tree)
         detail = source.tree[news.index].path + " was replaced while the sandbox was being built";
     return {classify(news.value), step, news.value, std::move(detail),
@@ -212,8 +251,7 @@ running::~running() = default;
 
 auto running::release() -> result<> {
     auto sent = send_order(control_, order::release);
-    // A child that already failed has closed its end; `collect` tells why.
-    if (!sent && (sent.error().os == EPIPE || sent.error().os == ECONNRESET)) return {};
+    if (!sent && is_hang_up(sent.error().os)) return {}; // init has failed: `collect` tells why
     return sent;
 }
 auto running::signal(int number) -> result<> { return send_order(control_, order::signal, number); }
@@ -222,18 +260,21 @@ auto running::kill() -> result<> {
     return init_.signal(SIGKILL);
 }
 
-auto running::collect() -> result<ending> {
+auto running::read_news() -> result<std::optional<ending>> {
     news_message message{};
     ssize_t got = 0;
-    // ECONNRESET says, once, that init ended before it read an order; its report comes after that.
+    // Init that ended with an order unread resets the channel once, ahead of the news it had sent.
     do got = ::recv(control_.get(), &message, sizeof message, 0);
     while (got < 0 && (errno == EINTR || errno == ECONNRESET));
+    if (got == sizeof message && plausible(message)) {
+        armed_ = message.armed;
+        if (message.what == news::started) return std::nullopt;
+    }
     // Init is the last to leave: once it is reaped, the namespace is empty.
     GLOVE_CHECK(init_.wait());
     if (got != sizeof message && killed_) return ending{.wait_status = SIGKILL};
     if (got != sizeof message || !plausible(message))
         return fail(errc::io, "launch.init", "the sandbox's init ended without a report");
-    armed_ = message.armed;
     if (message.what == news::failed) return std::unexpected(step_error(message, *keep_->source));
     return ending{.wait_status = message.value};
 }
@@ -263,12 +304,17 @@ auto launch(const launch_request& request) -> result<running> {
     sys::child_process init{sys::unique_fd{child.pidfd}};
     theirs = {};
     if (auto mapped = write_id_maps(child.pid, request.plan->user); !mapped) {
+        // The maps of an init that has ended cannot be written: then why it ended is the reason.
+        news_message news{};
+        if (::recv(ours.get(), &news, sizeof news, MSG_DONTWAIT) == sizeof news && plausible(news))
+            return std::unexpected(step_error(news, *request.plan));
         auto problem = std::move(mapped).error();
         problem.remedy = remedy_for(problem.step, problem.os);
         return std::unexpected(std::move(problem));
     }
     // A child that already failed has closed its end; `collect` tells why.
-    (void)send_order(ours, order::maps_written);
+    if (auto told = send_order(ours, order::maps_written); !told && !is_hang_up(told.error().os))
+        return std::unexpected(std::move(told).error());
     return running{std::move(init), std::move(ours), std::move(keep)};
 }
 

@@ -1,9 +1,11 @@
 // Builds the root file system inside the new mount namespace.
 //
 // Guarantees: one tmpfs of bounded size and inode count holds everything private; every source is
-// the inode that the parent pinned, compared by device, inode and type right before it is cloned;
-// no mount point is ever made outside that tmpfs, so the host's tree is never written; all clones
-// are private, so that later mounts of the host do not appear inside.
+// the inode that the parent pinned, reached without following a link and compared by device, inode
+// and type on the descriptor that is then mounted; every name that is made is the last component in
+// a directory that was opened beneath the new root without following a link, so nothing is ever
+// made in the host's tree; all clones are private, so that later mounts of the host do not appear
+// inside.
 //
 // Runs between clone and exec: system calls only.
 #include "container/linux/steps.hpp"
@@ -66,31 +68,45 @@ private:
     return sys::openat2(directory, path, how);
 }
 
-// Restricts the detached clone, all submounts included, and puts it on `target`.
-[[nodiscard]] auto attach(int tree, int target, std::uint64_t attributes) noexcept -> failure {
+// A place to mount on: the last component in an open directory, or the directory itself.
+struct mount_place {
+    int directory;
+    const char* name; // empty: `directory` itself; never a link
+};
+
+// Restricts the detached clone, all submounts included, and puts it on its place.
+[[nodiscard]] auto attach(int tree, mount_place place, std::uint64_t attributes) noexcept
+    -> failure {
     ::mount_attr wanted{};
     wanted.attr_set = attributes | MOUNT_ATTR_NOSUID;
     wanted.propagation = MS_PRIVATE;
     if (sys::mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, wanted) != 0)
         return broken(call::mount_setattr);
-    if (sys::move_mount(tree, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) !=
-        0)
+    const unsigned to_itself = *place.name == '\0' ? MOVE_MOUNT_T_EMPTY_PATH : 0U;
+    if (sys::move_mount(tree, "", place.directory, place.name,
+                        MOVE_MOUNT_F_EMPTY_PATH | to_itself) != 0)
         return broken(call::move_mount);
     return {};
 }
 
-[[nodiscard]] auto clone_and_attach(int source, int target, std::uint64_t attributes) noexcept
-    -> failure {
-    const scoped tree{sys::open_tree(
-        source, "", AT_EMPTY_PATH | AT_RECURSIVE | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)};
-    if (!tree) return broken(call::open_tree);
-    return attach(tree.get(), target, attributes);
+// Clones what `name` in `directory` is, submounts included; an empty name is `directory` itself.
+[[nodiscard]] auto clone_tree(int directory, const char* name) noexcept -> int {
+    return sys::open_tree(directory, name,
+                          AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW | AT_RECURSIVE | OPEN_TREE_CLONE |
+                              OPEN_TREE_CLOEXEC);
 }
 
-[[nodiscard]] auto make_file(int root, const char* path, ::mode_t permissions, const char* text,
+[[nodiscard]] auto clone_and_attach(mount_place source, mount_place place,
+                                    std::uint64_t attributes) noexcept -> failure {
+    const scoped tree{clone_tree(source.directory, source.name)};
+    if (!tree) return broken(call::open_tree);
+    return attach(tree.get(), place, attributes);
+}
+
+[[nodiscard]] auto make_file(mount_place place, ::mode_t permissions, const char* text,
                              std::size_t size) noexcept -> failure {
-    const scoped file{
-        ::openat(root, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, permissions)};
+    const scoped file{::openat(place.directory, place.name,
+                               O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, permissions)};
     if (!file) return broken(call::openat);
     if (size > 0) {
         const auto put = ::write(file.get(), text, size);
@@ -100,77 +116,127 @@ private:
     return {};
 }
 
-[[nodiscard]] auto make_point(int root, const tree_operation& op) noexcept -> failure {
-    if (!op.make_point) return {};
-    if (!op.is_directory) return make_file(root, op.path, 0444, nullptr, 0);
-    if (::mkdirat(root, op.path, op.permissions) != 0) return broken(call::mkdirat);
+[[nodiscard]] auto make_directory(mount_place place, ::mode_t permissions) noexcept -> failure {
+    if (::mkdirat(place.directory, place.name, permissions) != 0) return broken(call::mkdirat);
     return {};
 }
 
-auto add_directory(setup_state& state, const tree_operation& op) noexcept -> failure {
-    if (::mkdirat(state.root, op.path, op.permissions) != 0) return broken(call::mkdirat);
+// Neighbours in the tree share their parent, which is therefore opened once for all of them.
+class parents {
+public:
+    explicit parents(int root) noexcept : root_{root} {}
+    parents(const parents&) = delete;
+    auto operator=(const parents&) -> parents& = delete;
+    ~parents() { forget(); }
+
+    // The place that `path` names, relative to the root. The directory is below the root and every
+    // component of it was opened without following a link.
+    [[nodiscard]] auto place(const char* path, mount_place& out) noexcept -> failure {
+        const char* const slash = std::strrchr(path, '/');
+        if (slash == nullptr) {
+            out = {root_, path};
+            return {};
+        }
+        const auto size = static_cast<std::size_t>(slash - path);
+        if (opened_ < 0 || size != size_ || std::memcmp(path, name_, size) != 0) {
+            if (size >= sizeof name_) return {.os = ENAMETOOLONG, .where = call::openat2};
+            forget();
+            std::memcpy(name_, path, size);
+            name_[size] = '\0';
+            size_ = size;
+            opened_ = open_without_links(root_, name_);
+            if (opened_ < 0) return broken(call::openat2);
+        }
+        out = {opened_, slash + 1};
+        return {};
+    }
+    // A mount on a directory hides what a descriptor of it leads to.
+    void forget() noexcept {
+        if (opened_ < 0) return;
+        const auto number = static_cast<unsigned>(opened_);
+        (void)sys::close_range(number, number, 0);
+        opened_ = -1;
+    }
+
+private:
+    int root_;
+    int opened_ = -1;
+    std::size_t size_ = 0;
+    char name_[4096] = {};
+};
+
+auto add_directory(setup_state&, const tree_operation& op, mount_place place) noexcept -> failure {
+    return make_directory(place, op.permissions);
+}
+
+auto add_link(setup_state&, const tree_operation& op, mount_place place) noexcept -> failure {
+    if (::symlinkat(op.text, place.directory, place.name) != 0) return broken(call::symlinkat);
     return {};
 }
 
-auto add_link(setup_state& state, const tree_operation& op) noexcept -> failure {
-    if (::symlinkat(op.text, state.root, op.path) != 0) return broken(call::symlinkat);
-    return {};
+auto add_file(setup_state&, const tree_operation& op, mount_place place) noexcept -> failure {
+    return make_file(place, op.permissions, op.text, op.text_size);
 }
 
-auto add_file(setup_state& state, const tree_operation& op) noexcept -> failure {
-    return make_file(state.root, op.path, op.permissions, op.text, op.text_size);
+[[nodiscard]] auto make_point(const tree_operation& op, mount_place place) noexcept -> failure {
+    return op.is_directory ? make_directory(place, op.permissions)
+                           : make_file(place, 0444, nullptr, 0);
 }
 
-[[nodiscard]] auto add_pinned(setup_state& state, const tree_operation& op,
+// The one look at the source: the descriptor that is compared is the one that is cloned.
+[[nodiscard]] auto add_pinned(setup_state& state, const tree_operation& op, mount_place place,
                               std::uint64_t attributes) noexcept -> failure {
-    if (const auto bad = make_point(state.root, op); bad.os != 0) return bad;
     const scoped source{open_without_links(AT_FDCWD, op.text)};
     if (!source) return broken(call::openat2);
     if (const auto bad = require_identity(source.get(), op.identity); bad.os != 0) return bad;
+    if (op.make_point) {
+        if (const auto bad = make_point(op, place); bad.os != 0) return bad;
+        return clone_and_attach({source.get(), ""}, place, attributes);
+    }
+    // Inside something of the host, where a name could turn into a link.
     const scoped target{open_without_links(state.root, op.path)};
     if (!target) return broken(call::openat2);
-    return clone_and_attach(source.get(), target.get(), attributes);
+    return clone_and_attach({source.get(), ""}, {target.get(), ""}, attributes);
 }
 
-auto add_bind(setup_state& state, const tree_operation& op) noexcept -> failure {
-    return add_pinned(state, op, MOUNT_ATTR_NODEV | (op.writable ? 0U : MOUNT_ATTR_RDONLY));
+auto add_bind(setup_state& state, const tree_operation& op, mount_place place) noexcept -> failure {
+    return add_pinned(state, op, place, MOUNT_ATTR_NODEV | (op.writable ? 0U : MOUNT_ATTR_RDONLY));
 }
 
 // Read-only still lets a device be written to; it stops chmod and chown of the host's node.
-auto add_device(setup_state& state, const tree_operation& op) noexcept -> failure {
-    return add_pinned(state, op, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC);
-}
-
-auto add_scratch(setup_state& state, const tree_operation& op) noexcept -> failure {
-    if (::mkdirat(state.root, op.path, op.permissions) != 0) return broken(call::mkdirat);
-    const scoped place{open_without_links(state.root, op.path)};
-    if (!place) return broken(call::openat2);
-    return clone_and_attach(place.get(), place.get(), MOUNT_ATTR_NODEV);
-}
-
-[[nodiscard]] auto put_mask(setup_state& state, int target, bool over_directory) noexcept
+auto add_device(setup_state& state, const tree_operation& op, mount_place place) noexcept
     -> failure {
-    const scoped stand_in{
-        open_without_links(state.root, over_directory ? mask_directory : mask_file)};
-    if (!stand_in) return broken(call::openat2);
-    return clone_and_attach(stand_in.get(), target,
+    return add_pinned(state, op, place, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC);
+}
+
+auto add_scratch(setup_state&, const tree_operation& op, mount_place place) noexcept -> failure {
+    if (const auto bad = make_directory(place, op.permissions); bad.os != 0) return bad;
+    return clone_and_attach(place, place, MOUNT_ATTR_NODEV);
+}
+
+[[nodiscard]] auto put_mask(setup_state& state, mount_place target, bool over_directory) noexcept
+    -> failure {
+    return clone_and_attach({state.root, over_directory ? mask_directory : mask_file}, target,
                             MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
 }
 
-// Whatever stands at the path now is covered; a link there is refused.
-auto add_mask(setup_state& state, const tree_operation& op) noexcept -> failure {
+// What the operator hides must still be what was looked at. A socket or FIFO is covered whatever it
+// has become, and needs no mask once it is gone.
+auto add_mask(setup_state& state, const tree_operation& op, mount_place) noexcept -> failure {
     const scoped target{open_without_links(state.root, op.path)};
     if (!target) {
         if (errno == ENOENT && op.may_vanish) return {};
         return broken(call::openat2);
     }
+    if (!op.may_vanish)
+        if (const auto bad = require_identity(target.get(), op.identity); bad.os != 0) return bad;
     struct ::statx now{};
     if (::statx(target.get(), "", AT_EMPTY_PATH, STATX_TYPE, &now) != 0) return broken(call::statx);
     if (type_of(now) == S_IFLNK) return {.os = ESTALE, .where = call::statx};
-    return put_mask(state, target.get(), type_of(now) == S_IFDIR);
+    return put_mask(state, {target.get(), ""}, type_of(now) == S_IFDIR);
 }
 
-using add_fn = failure (*)(setup_state&, const tree_operation&) noexcept;
+using add_fn = failure (*)(setup_state&, const tree_operation&, mount_place) noexcept;
 constexpr add_fn add_by_kind[] = {add_directory, add_link,    add_file, add_bind,
                                   add_device,    add_scratch, add_mask};
 static_assert(std::size(add_by_kind) == static_cast<std::size_t>(entry_kind::mask) + 1);
@@ -200,34 +266,51 @@ struct option {
 }
 
 enum class guard : std::uint8_t { read_only, masked };
+enum class against : std::uint8_t { everybody, host_root };
 struct proc_guard {
     const char* name;
     guard how;
+    against whom = against::everybody;
 };
 // What of /proc reaches beyond the namespace: settings of the kernel, and views of its memory,
-// keys, timers and hardware. A name that this kernel does not have is skipped.
+// keys, timers and hardware. A name that this kernel does not have is skipped; a row for root is
+// about a file that nobody else can open.
 constexpr proc_guard proc_guards[] = {
-    {"acpi", guard::masked},        {"asound", guard::masked},
-    {"bus", guard::read_only},      {"fs", guard::read_only},
-    {"irq", guard::read_only},      {"kcore", guard::masked},
-    {"key-users", guard::masked},   {"keys", guard::masked},
-    {"kmsg", guard::masked},        {"latency_stats", guard::masked},
-    {"sched_debug", guard::masked}, {"scsi", guard::masked},
-    {"sys", guard::read_only},      {"sysrq-trigger", guard::read_only},
-    {"sysvipc", guard::read_only},  {"timer_list", guard::masked},
+    {"acpi", guard::masked},
+    {"asound", guard::masked},
+    {"bus", guard::read_only},
+    {"fs", guard::read_only},
+    {"irq", guard::read_only},
+    {"kcore", guard::masked},
+    {"key-users", guard::masked},
+    {"keys", guard::masked},
+    {"kmsg", guard::masked},
+    {"kpagecgroup", guard::masked, against::host_root},
+    {"kpagecount", guard::masked, against::host_root},
+    {"kpageflags", guard::masked, against::host_root},
+    {"latency_stats", guard::masked},
+    {"pagetypeinfo", guard::masked, against::host_root},
+    {"sched_debug", guard::masked},
+    {"scsi", guard::masked},
+    {"slabinfo", guard::masked, against::host_root},
+    {"sys", guard::read_only},
+    {"sysrq-trigger", guard::read_only},
+    {"sysvipc", guard::read_only},
+    {"timer_list", guard::masked},
     {"timer_stats", guard::masked},
+    {"vmallocinfo", guard::masked, against::host_root},
 };
 
 [[nodiscard]] auto guard_entry(setup_state& state, const char* name, guard how) noexcept
     -> failure {
-    const scoped entry{open_without_links(state.proc, name)};
-    if (!entry) return errno == ENOENT ? failure{} : broken(call::openat2);
+    const mount_place place{state.proc, name}; // names of procfs are the kernel's own
+    const scoped tree{clone_tree(state.proc, name)};
+    if (!tree) return errno == ENOENT ? failure{} : broken(call::open_tree);
     if (how == guard::read_only)
-        return clone_and_attach(entry.get(), entry.get(), MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV);
+        return attach(tree.get(), place, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV);
     struct ::statx found{};
-    if (::statx(entry.get(), "", AT_EMPTY_PATH, STATX_TYPE, &found) != 0)
-        return broken(call::statx);
-    return put_mask(state, entry.get(), type_of(found) == S_IFDIR);
+    if (::statx(tree.get(), "", AT_EMPTY_PATH, STATX_TYPE, &found) != 0) return broken(call::statx);
+    return put_mask(state, place, type_of(found) == S_IFDIR);
 }
 
 [[nodiscard]] auto listed(const char* name) noexcept -> bool {
@@ -279,14 +362,18 @@ failure mount_root(setup_state& state) noexcept {
     // On top of the old root: it always exists, and absolute paths still lead to the old tree.
     if (sys::move_mount(state.root, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH) != 0)
         return broken(call::move_mount);
-    if (::mkdirat(state.root, mask_directory, 0) != 0) return broken(call::mkdirat);
-    return make_file(state.root, mask_file, 0, nullptr, 0);
+    bad = make_directory({state.root, mask_directory}, 0);
+    if (bad.os != 0) return bad;
+    return make_file({state.root, mask_file}, 0, nullptr, 0);
 }
 
 failure mount_tree(setup_state& state) noexcept {
+    parents dirs{state.root};
     for (std::uint32_t i = 0; i < state.plan->tree_size; ++i) {
         const auto& op = state.plan->tree[i];
-        auto bad = add_by_kind[static_cast<std::size_t>(op.kind)](state, op);
+        mount_place place{};
+        auto bad = op.make_point ? dirs.place(op.path, place) : failure{};
+        if (bad.os == 0) bad = add_by_kind[static_cast<std::size_t>(op.kind)](state, op, place);
         if (bad.os == 0) continue;
         bad.index = i;
         return bad;
@@ -312,8 +399,10 @@ failure forbid_user_namespaces(setup_state& state) noexcept {
 }
 
 failure guard_proc(setup_state& state) noexcept {
-    for (const auto& row : proc_guards)
+    for (const auto& row : proc_guards) {
+        if (row.whom == against::host_root && !state.plan->host_root) continue;
         if (const auto bad = guard_entry(state, row.name, row.how); bad.os != 0) return bad;
+    }
     if (!state.plan->host_root) return {};
     return guard_unlisted(state);
 }

@@ -45,6 +45,7 @@ enum class call : std::uint8_t {
     prctl,
     recv,
     seccomp,
+    setpgid,
     setrlimit,
     sethostname,
     sigaction,
@@ -59,44 +60,13 @@ enum class call : std::uint8_t {
     write,
 };
 inline constexpr auto call_names = std::to_array<std::string_view>({
-    "",
-    "capset",
-    "chdir",
-    "clone",
-    "close_range",
-    "dup2",
-    "dup3",
-    "execve",
-    "fchdir",
-    "fchmod",
-    "fsconfig",
-    "fsmount",
-    "fsopen",
-    "getdents64",
-    "ioctl",
-    "keyctl",
-    "mkdirat",
-    "mount_setattr",
-    "move_mount",
-    "open_tree",
-    "openat",
-    "openat2",
-    "pivot_root",
-    "prctl",
-    "recv",
-    "seccomp",
-    "setrlimit",
-    "sethostname",
-    "sigaction",
-    "signalfd",
-    "sigprocmask",
-    "socket",
-    "statx",
-    "symlinkat",
-    "umount2",
-    "unlinkat",
-    "unshare",
-    "write",
+    "",           "capset",      "chdir",   "clone",     "close_range", "dup2",
+    "dup3",       "execve",      "fchdir",  "fchmod",    "fsconfig",    "fsmount",
+    "fsopen",     "getdents64",  "ioctl",   "keyctl",    "mkdirat",     "mount_setattr",
+    "move_mount", "open_tree",   "openat",  "openat2",   "pivot_root",  "prctl",
+    "recv",       "seccomp",     "setpgid", "setrlimit", "sethostname", "sigaction",
+    "signalfd",   "sigprocmask", "socket",  "statx",     "symlinkat",   "umount2",
+    "unlinkat",   "unshare",     "write",
 });
 static_assert(call_names.size() == static_cast<std::size_t>(call::write) + 1);
 
@@ -109,8 +79,9 @@ struct failure {
 };
 
 enum class news : std::uint8_t {
-    failed, // a step was refused; nothing of the agent ever ran
-    ended,  // the agent ended with wait status `value`
+    failed,  // a step was refused; nothing of the agent ever ran
+    started, // every step was carried out and the agent runs
+    ended,   // the agent ended with wait status `value`
 };
 struct news_message {
     news what;

@@ -74,7 +74,7 @@ auto remedy_for(std::string_view step, int os) -> std::string {
                "runs";
     if (step == "mount.tree" && os == ESTALE)
         return "start it again when nothing replaces that path";
-    if (step != "agent.start" && denied) {
+    if (denied) {
         if (apparmor_restricts()) return std::string{apparmor_advice};
         if (under_filter()) return std::string{filter_advice};
     }

@@ -1,5 +1,10 @@
+// Hands out the generated arrays, and holds the one program that is short enough to be read as it
+// is.
 #include "container/linux/seccomp_bpf.hpp"
+#include <bit>
 #include <cerrno>
+#include <cstddef>
+#include <cstdint>
 #include <linux/seccomp.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -13,6 +18,59 @@ namespace {
 #else
 #error "there is no system call table for this machine"
 #endif
+
+// The low half of an argument: the kernel takes an int and ignores the rest.
+constexpr auto argument(unsigned index) -> std::uint32_t {
+    return static_cast<std::uint32_t>(offsetof(::seccomp_data, args) +
+                                      index * sizeof(std::uint64_t));
+}
+static_assert(std::endian::native == std::endian::little);
+
+constexpr ::sock_filter load(std::uint32_t offset) {
+    return BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offset);
+}
+// Goes on with the next instruction when equal, else `skip` instructions further.
+constexpr ::sock_filter unless_equal(std::uint32_t value, std::uint8_t skip) {
+    return BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, skip);
+}
+constexpr ::sock_filter unless_bit(std::uint32_t bit, std::uint8_t skip) {
+    return BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bit, 0, skip);
+}
+constexpr ::sock_filter pass = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+constexpr ::sock_filter deny = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
+
+constexpr std::uint32_t whole_group = 1U << 2;    // PIDFD_SIGNAL_PROCESS_GROUP
+constexpr std::uint32_t priority_of_group = 1;    // PRIO_PGRP
+constexpr std::uint32_t io_priority_of_group = 2; // IOPRIO_WHO_PGRP
+
+constexpr ::sock_filter shared_group[] = {
+    load(offsetof(::seccomp_data, nr)),
+    unless_equal(SYS_kill, 4), // kill(0, ...)
+    load(argument(0)),
+    unless_equal(0, 1),
+    deny,
+    pass,
+    unless_equal(SYS_pidfd_send_signal, 4), // (..., PIDFD_SIGNAL_PROCESS_GROUP)
+    load(argument(3)),
+    unless_bit(whole_group, 1),
+    deny,
+    pass,
+    unless_equal(SYS_setpriority, 6), // (PRIO_PGRP, 0, ...)
+    load(argument(0)),
+    unless_equal(priority_of_group, 3),
+    load(argument(1)),
+    unless_equal(0, 1),
+    deny,
+    pass,
+    unless_equal(SYS_ioprio_set, 6), // (IOPRIO_WHO_PGRP, 0, ...)
+    load(argument(0)),
+    unless_equal(io_priority_of_group, 3),
+    load(argument(1)),
+    unless_equal(0, 1),
+    deny,
+    pass,
+    pass,
+};
 } // namespace
 
 auto program_for(network_tier tier, unsigned declared) noexcept -> program {
@@ -27,6 +85,8 @@ auto program_for(network_tier tier, unsigned declared) noexcept -> program {
     }
     return {};
 }
+
+auto group_guard() noexcept -> program { return shared_group; }
 
 auto install(program filter) noexcept -> int {
     if (filter.empty()) return EINVAL;

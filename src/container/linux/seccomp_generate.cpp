@@ -99,10 +99,7 @@ public:
         must(::seccomp_rule_add_array(filter_.get(), action(then), handle,
                                       static_cast<unsigned>(compare.size()), compare.data()),
              name);
-        empty_ = false;
     }
-
-    [[nodiscard]] auto empty() const -> bool { return empty_; }
 
     [[nodiscard]] auto compile() const -> code {
         const sys::unique_fd file{::memfd_create("bpf", MFD_CLOEXEC)};
@@ -121,7 +118,6 @@ private:
         void operator()(void* filter) const noexcept { ::seccomp_release(filter); }
     };
     std::unique_ptr<void, release> filter_;
-    bool empty_ = true;
 };
 
 // Clauses of one answer share a layer, where their order cannot matter; another answer begins the
@@ -194,7 +190,7 @@ auto compile(machine on, const variant& program) -> code {
     return out;
 }
 
-void write(machine on, const char* path) {
+void write(machine on, const std::string& path) {
     std::ofstream file{path, std::ios::trunc};
     file << "// Generated from seccomp_rules.cpp; do not edit.\n";
     for (const auto& program : variants) {
@@ -206,7 +202,7 @@ void write(machine on, const char* path) {
                  << "},\n";
         file << "};\n";
     }
-    if (!file.flush()) refuse_build(std::string{"cannot write "} + path);
+    if (!file.flush()) refuse_build("cannot write " + path);
 }
 
 auto run(std::span<const std::string_view> words) -> int {
@@ -223,7 +219,7 @@ auto run(std::span<const std::string_view> words) -> int {
     if (words.size() == 3 && words[0] == "--bpf")
         for (const auto on : machines)
             if (to_string(on) == words[1]) {
-                write(on, words[2].data());
+                write(on, std::string{words[2]});
                 return 0;
             }
     std::cerr << "usage: seccomp_generate --bpf x86_64|arm64 FILE | --list PROGRAM\n";
@@ -234,8 +230,7 @@ auto run(std::span<const std::string_view> words) -> int {
 } // namespace glove::container::seccomp
 
 auto main(int count, char** words) -> int {
-    // The answers KILL_PROCESS and LOG are offered only when the *build* kernel has them,
-    // otherwise.
+    // Otherwise libseccomp offers KILL_PROCESS only where the build host's kernel has it.
     (void)::seccomp_api_set(3);
     const std::vector<std::string_view> rest(words + 1, words + count);
     return glove::container::seccomp::run(rest);

@@ -56,10 +56,14 @@ constexpr auto new_namespaces = std::to_array<clause>({
     {{has(0, 0x40000000), any, any}, refuse(EPERM)}, // net
 });
 
-constexpr auto terminal_injection = std::to_array<clause>({
+constexpr auto far_reaching_ioctls = std::to_array<clause>({
     {{is(1, 0x5412), any, any}, refuse(EPERM)}, // TIOCSTI types into the operator's shell
     {{is(1, 0x541c), any, any}, refuse(EPERM)}, // TIOCLINUX pastes into it
+    {{is(1, 0x540c), any, any}, refuse(EPERM)}, // TIOCEXCL locks the operator out of the terminal
     {{is(1, 0x5423), any, any}, refuse(EPERM)}, // TIOCSETD loads line disciplines
+    // A btrfs snapshot of a granted subvolume holds what is hidden in it.
+    {{is(1, 0x50009401), any, any}, refuse(EPERM)}, // BTRFS_IOC_SNAP_CREATE
+    {{is(1, 0x50009417), any, any}, refuse(EPERM)}, // BTRFS_IOC_SNAP_CREATE_V2
 });
 
 constexpr auto plain_personalities = std::to_array<clause>({
@@ -120,11 +124,12 @@ constexpr unsigned in_sealed = in_sealed_0 | in_sealed_1;
 constexpr unsigned in_open = in_offline | in_loopback;
 constexpr unsigned in_all = in_open | in_sealed;
 
+constexpr std::span<const clause> by_number_alone;
 struct group {
     std::string_view why;
     std::string_view calls; // names, separated by spaces
     decision otherwise;
-    std::span<const clause> clauses{};
+    std::span<const clause> clauses = by_number_alone;
     unsigned programs = in_all;
 };
 
@@ -143,8 +148,6 @@ constexpr auto table = std::to_array<group>({
      "epoll_pwait2 eventfd eventfd2 signalfd signalfd4 timerfd_create timerfd_settime "
      "timerfd_gettime inotify_init inotify_init1 inotify_add_watch inotify_rm_watch",
      allow},
-    {"the older asynchronous I/O",
-     "io_setup io_destroy io_submit io_getevents io_cancel io_pgetevents", allow},
     {"names and attributes; the mount tree says which",
      "stat fstat lstat newfstatat statx access faccessat faccessat2 getcwd chdir fchdir getdents "
      "getdents64 rename renameat renameat2 rmdir link linkat unlink unlinkat symlink symlinkat "
@@ -210,7 +213,7 @@ constexpr auto table = std::to_array<group>({
     {"a set-id bit on a new file", "open", allow, set_id_open},
     {"a set-id bit on a new file", "openat", allow, set_id_openat},
     {"a new namespace", "clone", allow, new_namespaces},
-    {"input on the operator's terminal", "ioctl", allow, terminal_injection},
+    {"reaches the operator's terminal, or past a mask", "ioctl", allow, far_reaching_ioctls},
     {"an execution domain with other rules", "personality", refuse(EPERM), plain_personalities},
 
     // -- there is none of it: the caller falls back
@@ -219,6 +222,8 @@ constexpr auto table = std::to_array<group>({
     {"creation mode behind a pointer; callers fall back to openat", "openat2", absent},
     {"opens and connects past these rules; libuv and liburing's users fall back to epoll",
      "io_uring_setup io_uring_enter io_uring_register", absent},
+    {"the older asynchronous I/O: one pool for the whole machine, and few need it",
+     "io_setup io_destroy io_submit io_getevents io_cancel io_pgetevents", absent},
     {"gone from the kernel, or never in it",
      "uselib ustat sysfs _sysctl create_module get_kernel_syms query_module nfsservctl getpmsg "
      "putpmsg afs_syscall tuxcall security set_thread_area get_thread_area lookup_dcookie "
@@ -292,7 +297,7 @@ auto expand(std::size_t program) -> std::vector<rule> {
                 if (const auto* const call = find(name))
                     rules.push_back({*call, row.clauses, row.otherwise, row.why});
             });
-    std::ranges::stable_sort(rules, {}, [](const rule& r) { return find(r.call.name); });
+    std::ranges::sort(rules, {}, [](const rule& r) { return find(r.call.name); });
     return rules;
 }
 

@@ -27,6 +27,7 @@ struct tree_operation {
 
 struct setup_plan {
     std::array<int, 3> streams; // become 0, 1 and 2
+    std::array<int, 3> nothing; // open flags of streams that are /dev/null, -1 for others
     int control;                // the child's end; becomes descriptor 3
     const tree_operation* tree;
     std::uint32_t tree_size;
@@ -39,8 +40,9 @@ struct setup_plan {
     std::span<const ::sock_filter> filter;
     ::rlimit open_files; // the caller's, which the supervisor may have raised for its pins
     bool loopback;
-    bool host_root;  // uid 0 of the host: owns the files of /proc that are not a process's
-    char* arguments; // the argument and environment area, to be wiped
+    bool shared_group; // with processes of the host: on the caller's terminal
+    bool host_root;    // uid 0 of the host: owns the files of /proc that are not a process's
+    char* arguments;   // the argument and environment area, to be wiped
     std::size_t arguments_size;
 };
 

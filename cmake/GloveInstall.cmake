@@ -1,0 +1,25 @@
+# What `cmake --install` puts in place: the program, its manual pages and its completions.
+#
+# The completions come from the installed build's own program, so they name exactly its options. A
+# program built for another machine cannot be asked: -DGLOVE_COMPLETIONS=OFF leaves them out.
+
+include(GNUInstallDirs)
+option(GLOVE_COMPLETIONS "Install shell completions" ON)
+
+install(TARGETS glove RUNTIME)
+install(FILES docs/man/glove.1 docs/man/glove-exec.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+
+# glove_install_completion(SHELL DIRECTORY FILE)
+function(glove_install_completion shell directory file)
+  set(made ${PROJECT_BINARY_DIR}/generated/completions/${file})
+  install(CODE "execute_process(COMMAND \"$<TARGET_FILE:glove>\" completion ${shell}
+    OUTPUT_FILE \"${made}\" COMMAND_ERROR_IS_FATAL ANY)")
+  install(FILES ${made} DESTINATION ${CMAKE_INSTALL_DATADIR}/${directory})
+endfunction()
+
+if(GLOVE_COMPLETIONS)
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/generated/completions)
+  glove_install_completion(bash bash-completion/completions glove)
+  glove_install_completion(zsh zsh/site-functions _glove)
+  glove_install_completion(fish fish/vendor_completions.d glove.fish)
+endif()

@@ -1,0 +1,408 @@
+#!/usr/bin/env python3
+"""Holds the documentation against the program and its source.
+
+    docs.py [--root FOLDER]        the program under test is GLOVE_BIN
+
+Prints a line per finding and ends with 1 when there is one. docs_test.py breaks every rule once and
+sees it fire. What a document declares:
+
+  ```console run      lines that start with "$ " are run, in order, one shell for each document, in a home
+                      of their own that the text calls /home/you. Lines below one are its output, where
+                      "..." stands for anything; without such lines it must succeed.
+  <!-- table: NAME --> / <!-- list: NAME -->
+                      what follows repeats the program, and must be equal to it.
+"""
+import argparse
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+
+HOME_IN_TEXT = "/home/you"
+SHELL_SECONDS = 100
+FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.M | re.S)
+SPAN = re.compile(r"`([^`\n]+)`")
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+
+
+class Project:
+    """The documents, the source and the program. Tests put other texts in their place."""
+
+    def __init__(self, root, glove):
+        self.root, self.glove = os.path.realpath(root), glove
+        names = ["README.md", "CONTRIBUTING.md"] + sorted(
+            "docs/" + name for name in os.listdir(os.path.join(self.root, "docs")) if name.endswith(".md"))
+        names += ["docs/man/" + name for name in sorted(os.listdir(os.path.join(self.root, "docs/man")))]
+        self.texts = {name: self.read(name) for name in names}
+
+    def read(self, path):
+        with open(os.path.join(self.root, path), encoding="utf-8") as file:
+            return file.read()
+
+    def pages(self):
+        return {name: text for name, text in self.texts.items() if name.endswith(".md")}
+
+    def run(self, *words, **more):
+        with tempfile.TemporaryDirectory(prefix="glove-docs.") as home:
+            done = subprocess.run([self.glove, *words], env=environment(home), text=True,
+                                  capture_output=True, check=False, timeout=SHELL_SECONDS,
+                                  **({"stdin": subprocess.DEVNULL} | more))
+        return done
+
+    def plan(self):
+        return json.loads(self.run("exec", "--explain", "--json", "--", "true").stdout)
+
+
+def environment(home, program=None):
+    path = "/usr/bin:/bin:/usr/sbin:/sbin"
+    return {"HOME": home, "PATH": f"{program}:{path}" if program else path, "LANG": "C.UTF-8", "TMPDIR": "/tmp"}
+
+
+# -- links ------------------------------------------------------------------------------------------
+
+def anchors(text):
+    """The names that a heading is reached by."""
+    bare = FENCE.sub("", text)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-")
+            for title in re.findall(r"^#+ (.*)$", bare, re.M)}
+
+
+def links(project):
+    for name, text in project.pages().items():
+        for target in re.findall(r"\]\(([^)\s]+)\)", FENCE.sub("", text)):
+            if re.match(r"[a-z]+:", target):
+                continue
+            path, _, anchor = target.partition("#")
+            found = os.path.normpath(os.path.join(os.path.dirname(name), path)) if path else name
+            if not os.path.exists(os.path.join(project.root, found)):
+                yield name, f"leads to {target}, which does not exist"
+            elif anchor and found in project.texts and anchor not in anchors(project.texts[found]):
+                yield name, f"leads to {target}, and {found} has no such heading"
+
+
+# -- options ----------------------------------------------------------------------------------------
+
+def real_options(project):
+    listed = project.run("exec", "--help").stdout.split("Options:")[1].split("Examples:")[0]
+    return set(re.findall(r"^ +(?:-\w,)?(--[a-z-]+)", listed, re.M))
+
+
+def mentioned_options(text):
+    """Options of glove that a page names: in its commands before "--", and in spans of their own."""
+    pieces = [line for _, body in FENCE.findall(text) for line in body.splitlines() if "glove exec" in line]
+    pieces += [span for span in SPAN.findall(FENCE.sub("", text))
+               if span.startswith("--") or "glove exec" in span]
+    found = set()
+    for piece in pieces:
+        for part in piece.split("glove exec") if "glove exec" in piece else ["", piece]:
+            found.update(OPTION.findall(re.split(r"(?:^|\s)--(?:\s|$)", part)[0]))
+    return found
+
+
+def manual_options(text):
+    return set(OPTION.findall(text.replace("\\-", "-"))) - {"--version"}
+
+
+def manual_described(text):
+    """The options that have a paragraph of their own in a manual page."""
+    return set(re.findall(r"^\.TP\n\.B[IR]? .*?(--[a-z-]+)", text.replace("\\-", "-"), re.M))
+
+
+def options(project):
+    real = real_options(project)
+    if len(real) < 10:
+        yield "glove exec --help", "could not be read"
+    for name, text in project.pages().items():
+        for word in sorted(mentioned_options(text) - real - {"--version"}):
+            if name != "CONTRIBUTING.md":
+                yield name, f"names {word}, which glove exec does not have"
+    table = {cell.split()[0] for cell in first_cells(project.texts["docs/exec.md"], "options")}
+    manual = project.texts["docs/man/glove-exec.1"]
+    for name, described in (("docs/exec.md", table), ("docs/man/glove-exec.1", manual_described(manual))):
+        for word in sorted(real - described):
+            yield name, f"does not describe {word}"
+        for word in sorted(described - real):
+            yield name, f"describes {word}, which glove exec does not have"
+    for word in sorted(manual_options(manual) - real):
+        yield "docs/man/glove-exec.1", f"names {word}, which glove exec does not have"
+    for word in sorted(manual_options(project.texts["docs/man/glove.1"]) - real):
+        yield "docs/man/glove.1", f"names {word}, which does not exist"
+
+
+# -- tables and lists that repeat the program -------------------------------------------------------
+
+def table_rows(text, name):
+    found = re.search(rf"<!-- table: {name} -->\n((?:\|.*\n?)+)", text)
+    if not found:
+        return []
+    lines = found[1].splitlines()[2:]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def list_items(text, name):
+    found = re.search(rf"<!-- list: {name} -->\n((?:.+\n?)+)", text)
+    return SPAN.findall(found[1]) if found else []
+
+
+def first_cells(text, name):
+    return [row[0].strip("`") for row in table_rows(text, name)]
+
+
+def array(project, path, name):
+    """The string literals of a C++ array, in order."""
+    body = re.search(rf"\b{name}\b[^;=]*?(?:=|\{{)(.*?)\n?\s*\}}?\)?;\n", project.read(path), re.S)
+    return re.findall(r'"([^"]*)"', body[1]) if body else []
+
+
+def setup_steps(project):
+    return re.findall(r'^\s+\{"([\w.]+)", \w+, "([^"]*)"\},', project.read("src/container/linux/init.cpp"), re.M)
+
+
+def proc_guards(project, how):
+    return re.findall(rf'\{{"([\w-]+)", guard::{how}\}}', project.read("src/container/linux/mounts.cpp"))
+
+
+def tiers(project):
+    rows = re.findall(r'\{network_tier::\w+, "(\w+)", "([^"]*)"\}',
+                      project.read("include/glove/container/network_tier.hpp"))
+    for name, meaning in rows:
+        offered = project.run("exec", "--net", name, "--explain", "--", "true").returncode == 0
+        yield [f"`{name}`", meaning, "yes" if offered else "not there yet"]
+
+
+def statuses(project):
+    """What each kind of failure ends with, tried for real."""
+    directory = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
+    tries = [project.run("exec", "--no-such-option", "--", "true"),
+             project.run("exec", "--", "true", stdin=directory),
+             project.run("exec", "--", "/etc/passwd"), project.run("exec", "--", "no-such-program")]
+    os.close(directory)
+    return [str(done.returncode) for done in tries]
+
+
+def declared_statuses(project):
+    return re.findall(r"= (\d+)", re.search(r"enum class exit_status[^{]*\{(.*?)\}",
+                                            project.read("include/glove/run/exec.hpp"))[1])
+
+
+def records(project):
+    """The members of a real report and of a real audit record, and the declared order of the latter."""
+    with tempfile.TemporaryDirectory(prefix="glove-docs.") as folder:
+        report, audit = folder + "/report", folder + "/audit"
+        project.run("exec", "--report", report, "--audit-log", audit, "--", "true")
+        project.run("exec", "--report", report + "2", "--audit-log", audit, "--", "no-such-program")
+        with open(report, encoding="utf-8") as good, open(report + "2", encoding="utf-8") as bad:
+            ran, refused = list(json.load(good)), list(json.load(bad))
+        with open(audit, encoding="utf-8") as file:
+            lines = [list(json.loads(line)) for line in file]
+    return ran, refused, lines
+
+
+def signals(project):
+    rows = re.findall(r"forwarded_signal\{(SIG\w+), (true|false)\}", project.read("src/run/supervise.cpp"))
+    return [[name, "yes" if ends == "true" else "no"] for name, ends in rows]
+
+
+def places(project):
+    return sorted(entry["path"] for entry in project.plan()["tree"] if entry["kind"] == "scratch")
+
+
+def synthesised(project):
+    return [entry["path"] for entry in project.plan()["tree"] if entry["kind"] == "file"]
+
+
+def expected_tables(project):
+    """(page, table, what its rows begin with)."""
+    exec_page, story = "docs/exec.md", "docs/architecture.md"
+    yield exec_page, "network-tiers", list(tiers(project))
+    yield exec_page, "signals", signals(project)
+    for page in ("README.md", exec_page):
+        yield page, "exit-statuses", [[status] for status in statuses(project)]
+        yield page, "exit-statuses", [[status] for status in declared_statuses(project)]
+    yield exec_page, "causes", [[f"`{name}`"] for name in array(project, "src/run/supervise.cpp", "cause_names")]
+    yield story, "steps", [[f"`{name}`", None, layer] for name, layer in setup_steps(project)]
+    folders = re.search(r"foreach\(component ([\w ]+)\)", project.read("src/CMakeLists.txt"))[1].split()
+    yield story, "components", [[f"`{name}`"] for name in folders]
+
+
+def expected_lists(project):
+    """(page, list, items in any order)."""
+    exec_page, model = "docs/exec.md", "docs/threat-model.md"
+    plan_source, view = "src/container/plan.cpp", "src/container/system_view.cpp"
+    variables = "src/container/environment.cpp"
+    home = re.search(r'home_directory = "([^"]+)"', project.read("include/glove/container/plan.hpp"))[1]
+    yield exec_page, "closed-places", array(project, plan_source, "closed_places")
+    yield exec_page, "shared-places", array(project, plan_source, "shared_places") + [home]
+    yield exec_page, "scratch-places", places(project)
+    yield exec_page, "system-places", array(project, view, "system_places")
+    yield exec_page, "etc", array(project, view, "public_configuration")
+    yield exec_page, "synthesised", synthesised(project)
+    yield exec_page, "managed-variables", array(project, variables, "managed_names")
+    yield exec_page, "inherited-variables", array(project, variables, "inherited_names")
+    codes = re.search(r"enum class errc[^{]*\{(.*?)\}", project.read("include/glove/base/error.hpp"), re.S)[1]
+    yield exec_page, "error-codes", re.findall(r"\w+", codes)
+    yield model, "proc-masked", proc_guards(project, "masked")
+    yield model, "proc-read-only", proc_guards(project, "read_only")
+
+
+def tables(project):
+    for page, name, wanted in expected_tables(project):
+        rows = table_rows(project.texts[page], name)
+        # None stands for words of the page's own; so do the cells after the last that is given.
+        said = [[want and cell for cell, want in zip(row, wanted[0])] for row in rows] if wanted else rows
+        if not wanted or said != wanted:
+            yield page, f"table {name}: the program has {wanted}, the page {said}"
+
+
+def lists(project):
+    for page, name, wanted in expected_lists(project):
+        said = list_items(project.texts[page], name)
+        if not wanted or sorted(said) != sorted(wanted):
+            yield page, f"list {name}: differs in {sorted(set(said) ^ set(wanted)) or 'repeated items'}"
+
+
+def constants(project):
+    """Numbers that the text repeats."""
+    grace = re.search(r"termination_grace\{(\d+)\}", project.read("src/run/supervise.hpp"))[1]
+    walk = re.search(r"guard_walk_limit = (\d+);", project.read("src/container/plan.cpp"))[1]
+    path = re.search(r'search_path =\s+"([^"]+)"', project.read("include/glove/container/plan.hpp"))[1]
+    for page, words in (("docs/exec.md", f"{grace} seconds later"), ("docs/man/glove-exec.1", f"{grace} seconds later"),
+                        ("docs/exec.md", f"first {walk} directory entries"),
+                        ("docs/threat-model.md", f"first {walk} directory entries"), ("docs/exec.md", f"`{path}`")):
+        if words not in " ".join(project.texts[page].split()):
+            yield page, f'does not say "{words}"'
+    manual = project.texts["docs/man/glove-exec.1"].split(".SH EXIT STATUS")[1]
+    if re.findall(r"^\.B (\d+)$", manual, re.M) != declared_statuses(project):
+        yield "docs/man/glove-exec.1", f"the statuses are {declared_statuses(project)}"
+
+
+def layers(project):
+    """The layers that the program lists are those of the supervisor and of the table, in order."""
+    listed = [layer["name"] for layer in project.plan()["layers"]]
+    story = project.texts["docs/architecture.md"]
+    own = [row[2] for row in table_rows(story, "steps") if len(row) > 2 and row[2]]
+    first = listed[:len(listed) - len(own)]
+    if listed[len(first):] != own:
+        yield "docs/architecture.md", f"table steps: the program lists the layers {listed}"
+    together = re.search(r"layers at once: ([\w, ]+?)\s+namespace\.", " ".join(story.split()))
+    said = re.split(r", | and ", together[1]) if together else []
+    if [f"{word} namespace" for word in said] != first:
+        yield "docs/architecture.md", f"the supervisor's layers are {first}"
+
+
+def members(project):
+    page = project.texts["docs/exec.md"]
+    ran, refused, lines = records(project)
+    said = first_cells(page, "report-members")
+    for real in (ran, refused):
+        if real != [name for name in said if name in real]:
+            yield "docs/exec.md", f"table report-members: the program writes {real}"
+    if set(said) != set(ran) | set(refused):
+        yield "docs/exec.md", f"table report-members: too many, {sorted(set(said) - set(ran) - set(refused))}"
+    declared = re.findall(r'w\.member\("(\w+)"', project.read("src/audit/jsonl.cpp"))
+    said = first_cells(page, "audit-members")
+    if said != declared:
+        yield "docs/exec.md", f"table audit-members: the program has {declared}"
+    for real in lines:
+        if real != [name for name in said if name in real]:
+            yield "docs/exec.md", f"table audit-members: a record has {real}"
+
+
+# -- commands ---------------------------------------------------------------------------------------
+
+def commands(text):
+    """(command, output lines) of the blocks to be run."""
+    for info, body in FENCE.findall(text):
+        if info.split() != ["console", "run"]:
+            continue
+        shown = None
+        for line in body.splitlines():
+            if line.startswith("$ "):
+                if shown:
+                    yield shown
+                shown = (line[2:], [])
+            elif shown:
+                shown[1].append(line)
+        if shown:
+            yield shown
+
+
+def matches(wanted, got):
+    """Whether the output is as shown; a line "..." stands for any lines, "..." in a line for any words."""
+    pattern = ""
+    for line in wanted:
+        pattern += r"(?:.*\n)*?" if line == "..." else re.escape(line).replace(r"\.\.\.", ".*") + r"\n"
+    return re.fullmatch(pattern, got if got.endswith("\n") or not got else got + "\n") is not None
+
+
+def transcript(project, shown, folder):
+    """Runs the commands in one shell; yields (output, status) of each that was reached."""
+    home, programs = folder + "/home", folder + "/bin"
+    os.makedirs(home)
+    os.makedirs(programs)
+    os.symlink(project.glove, programs + "/glove")
+    mark = "docs-" + os.urandom(8).hex()
+    script = ["cd", "kept=0"]
+    for command, _ in shown:
+        word = shlex.quote(command.replace(HOME_IN_TEXT, home))
+        script += [f"(exit $kept); eval {word} </dev/null", "kept=$?", f"printf '%s %d\\n' {mark} $kept"]
+    # A session of its own: what the commands do to their process group must not reach this test.
+    with subprocess.Popen(["bash", "-c", "\n".join(script)], env=environment(home, programs), text=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          start_new_session=True) as shell:
+        try:
+            said = shell.communicate(timeout=SHELL_SECONDS)[0]
+        except subprocess.TimeoutExpired:
+            os.killpg(shell.pid, signal.SIGKILL)
+            said = shell.communicate()[0]
+    parts = re.split(rf"{mark} (\d+)\n", said.replace(home, HOME_IN_TEXT))
+    return list(zip(parts[0::2], map(int, parts[1::2])))
+
+
+def runs(project):
+    count = 0
+    for name, text in project.pages().items():
+        shown = list(commands(text))
+        if not shown:
+            continue
+        count += len(shown)
+        with tempfile.TemporaryDirectory(prefix="glove-docs.") as folder:
+            results = transcript(project, shown, folder)
+        if len(results) != len(shown):
+            yield name, f"`{shown[len(results)][0]}` did not come to an end"
+        for (command, wanted), (got, status) in zip(shown, results):
+            if wanted and not matches(wanted, got):
+                yield name, f"`{command}` printed:\n{got}"
+            if not wanted and (status != 0 or got):
+                yield name, f"`{command}` ended with {status} and printed:\n{got}"
+    if count == 0:
+        yield "README.md", "has no command to run"
+
+
+RULES = {"links": links, "options": options, "tables": tables, "lists": lists, "constants": constants,
+         "layers": layers, "members": members, "runs": runs}
+
+
+def findings(project, rules=None):
+    return [(rule, *found) for rule, check in (rules or RULES).items() for found in check(project)]
+
+
+def main():
+    here = os.path.dirname(os.path.abspath(__file__))
+    words = argparse.ArgumentParser(description="Holds the documentation against the program.")
+    words.add_argument("--root", default=os.path.join(here, "../.."))
+    root = words.parse_args().root
+    project = Project(root, os.environ.get("GLOVE_BIN") or os.path.join(root, "build/release/bin/glove"))
+    found = findings(project)
+    for rule, page, text in found:
+        print(f"{page}: {rule}: {text}")
+    print(f"docs: {len(project.texts)} pages, {len(RULES)} rules, {len(found)} findings")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,330 @@
+#!/usr/bin/env python3
+"""Fails every system call of a launch, each occurrence in turn, and judges what came of it.
+
+    faults.py INJECTOR [unittest arguments]
+
+A clean run says which calls the supervisor, init and the agent make. Up to the order that lets the
+agent start, a failing call must end the run: the command never ran, the status is Glove's own, one
+error names the step and the errno, and no process, mount or file is left. Calls whose failure is
+borne are in the table TOLERATED with the reason; such a run must then be whole, or be refused like
+the others. Anything between the two, and anything that hangs, is a defect. A whole run is known by
+what the command printed of its perimeter.
+
+The short form kills at a sample of the calls; GLOVE_SOAK=1 kills at every one.
+"""
+import concurrent.futures
+import errno
+import os
+import queue
+import re
+import shutil
+import sys
+import tempfile
+import unittest
+
+import stand
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+SOAK = os.environ.get("GLOVE_SOAK") == "1"
+JOBS = int(os.environ.get("GLOVE_FAULT_JOBS", (os.cpu_count() or 1) + 1))
+# The share of calls that need not be reached: the host's table of sockets decides how many paths are
+# looked at, and it changes while the tests run.
+UNREACHED = 0.02
+
+# Calls that are left alone, and why.
+NOT_INJECTED = {
+    "brk": "tells a failure by an unchanged break, which no errno can imitate",
+    "exit_group": "does not return", "geteuid": "cannot fail", "getegid": "cannot fail",
+    "umask": "cannot fail",
+}
+# role, call, path or occurrence or None for any: why its failure need not end the run.
+TOLERATED = [
+    ("*", "munmap", None, "memory of a process that is about to end or does not need it"),
+    ("*", "futex", None, "a wake-up that nobody waits for"),
+    ("*", "close", None, "Linux closes the descriptor whatever it returns"),
+    ("supervisor", "fcntl", None, "a stream that cannot be asked is taken for closed"),
+    ("supervisor", "newfstatat", "", "glibc's own look at a directory it has opened"),
+    ("supervisor", "openat", "/proc/net/unix", "the walk still finds what is listed; reported"),
+    ("supervisor", "read", None, "the walk still finds what is listed; reported"),
+    ("supervisor", "flock", None, "unlocking: the lock ends with the descriptor"),
+    ("supervisor", "rt_sigprocmask", "#3", "restoring a mask that was just read cannot fail"),
+    ("init", "close_range", None, "of a scratch descriptor: the last one closes all that are left"),
+]
+# The same, and the perimeter may then look another way that is no weaker.
+OTHERWISE = [
+    ("supervisor", "faccessat2", "/bin/bash", "the shell is then /bin/sh"),
+    ("supervisor", "sysinfo", None, "the private file system then has the smallest bounds"),
+]
+
+ERRNOS = {  # beside EIO
+    "open_tree": [errno.ENOMEM, errno.EMFILE, errno.ENOSYS, errno.EPERM],
+    "openat2": [errno.EMFILE], "openat": [errno.EMFILE],
+    "clone3": [errno.EPERM, errno.ENOSYS, errno.ENOSPC, errno.EAGAIN],
+    "unshare": [errno.EPERM, errno.ENOSPC], "mkdirat": [errno.ENOSPC],
+    "symlinkat": [errno.ENOSPC], "fsconfig": [errno.EINVAL, errno.EPERM],
+    "fsopen": [errno.ENODEV, errno.EPERM], "fsmount": [errno.EPERM],
+    "mount_setattr": [errno.ENOSYS, errno.EPERM, errno.EINVAL],
+    "move_mount": [errno.EPERM], "pivot_root": [errno.EINVAL, errno.EPERM],
+    "keyctl": [errno.EDQUOT, errno.ENOSYS], "seccomp": [errno.EINVAL, errno.ENOSYS],
+    "write": [errno.ENOSPC, errno.EINTR], "fsync": [errno.ENOSPC], "flock": [errno.EINTR],
+    "read": [errno.EINTR], "recvfrom": [errno.EINTR], "ppoll": [errno.EINTR],
+    "poll": [errno.EINTR], "waitid": [errno.EINTR], "wait4": [errno.EINTR],
+    "getrandom": [errno.EINTR], "execve": [errno.ENOENT, errno.EACCES],
+}
+# Every occurrence of these is one loop over the tree: the extra errnos meet a sample.
+SAMPLE_EVERY = 1 if SOAK else 7
+
+
+def known_steps():
+    """Every step that the sources can name."""
+    found = set()
+    for top in ("src", "include"):
+        for folder, _, names in os.walk(os.path.join(ROOT, top)):
+            for name in names:
+                with open(os.path.join(folder, name), encoding="utf-8") as file:
+                    found.update(re.findall(r'"([a-z]+\.[a-z_]+)"', file.read()))
+    return found
+
+
+class Case:
+    """One call to fail or to be killed at."""
+
+    def __init__(self, scenario, call, phase, error):
+        self.scenario, self.phase, self.error = scenario, phase, error
+        self.role, self.name, self.occurrence, self.arguments, self.path = call
+
+    def injection(self):
+        what = f"{self.name}:{self.occurrence}"
+        action = ["--fail", f"{what}:{self.error}"] if self.error else ["--kill", what]
+        return ["--role", self.role, *action]
+
+    def __str__(self):
+        how = errno.errorcode[self.error] if self.error else "SIGKILL"
+        return (f"{self.scenario}: {self.role} {self.name} #{self.occurrence} {self.path} {how}"
+                f" ({self.phase})")
+
+
+def phases(calls):
+    """(call, phase) for each call.
+
+    The loader's; the set-up's; within it the look at sockets all over the host, most of which are
+    no concern of the run; and what follows the start.
+    """
+    phase = {"supervisor": "load", "init": "setup", "agent": "setup"}
+    sent = 0
+    for call in calls:
+        role, name = call[:2]
+        if phase[role] == "load" and name == "fcntl":
+            phase[role] = "setup"
+        if phase[role] == "sockets" and name == "openat":
+            phase[role] = "setup"
+        if phase[role] == "setup" and call[4] == "/proc/net/unix":
+            phase[role] = "sockets"
+        yield call, phase[role]
+        sent += role == "supervisor" and name == "sendto"
+        if role == "supervisor" and name == "sendto" and sent == 2:
+            phase[role] = "watch"  # the second order is the one that starts the agent
+        if role == "init" and name in ("clone", "vfork"):
+            phase[role] = "watch"
+
+
+def listed(table, case):
+    """Whether the case's call is in the table."""
+    return any(role in ("*", case.role) and call == case.name and
+               path in (None, case.path, f"#{case.occurrence}")
+               for role, call, path, _ in table)
+
+
+class Judge:
+    """What a run has to be, given the clean run of its scenario."""
+
+    def __init__(self, clean):
+        self.clean, self.steps = clean, known_steps()
+
+    def defects(self, case, result):
+        found = []
+        if result.status is None:
+            return [f"hangs for {stand.LIMIT} s"]
+        if result.left:
+            found.append(f"{result.left} processes are left")
+        strays = result.strays
+        if not case.error and case.role == "supervisor":
+            # A report is written beside its name first, and the kill may fall between.
+            strays = [path for path in strays if not path.startswith("records/.report.json.")]
+        if strays:
+            found.append(f"files are left or gone: {strays}")
+        if not result.hit:
+            return found
+        if result.ran and result.audit[:1] != ["agent_launch"]:
+            found.append(f"the command ran without its line on record: {result.audit}")
+        found += self.killed(case, result) if not case.error else self.failed(case, result)
+        return found
+
+    def killed(self, case, result):
+        if case.phase != "watch" and result.ran:
+            return ["the command ran"]
+        if case.role == "supervisor" or result.status not in (0, -9):
+            return []
+        return [f"ends with status {result.status}"]
+
+    def failed(self, case, result):
+        borne = case.phase in ("watch", "sockets") or listed(TOLERATED, case) or case.error == errno.EINTR
+        if self.whole(result):
+            return [] if borne or case.phase == "load" else ["the failure was ignored"]
+        if listed(OTHERWISE, case):
+            return [] if result.status == 0 and result.ran else ["did not go on"]
+        if case.phase == "load":
+            return ["the command ran"] if result.ran or result.status == 0 else []
+        return self.refused(case, result, tell_errno=not borne)
+
+    def whole(self, result):
+        clean = self.clean[result.scenario]
+        return result.status == 0 and result.stdout == clean.stdout and result.report and \
+            result.audit == clean.audit
+
+    def refused(self, case, result, tell_errno):
+        found = []
+        if case.phase != "watch" and result.ran:
+            found.append("the command ran")
+        error = result.error()
+        if not error:
+            return found + [f"no error is told (status {result.status}): {result.stderr.strip()!r}"
+                            f"{self.difference(result)}"]
+        step, line = error
+        if step not in self.steps:
+            found.append(f"the step is unknown: {line}")
+        if result.status not in self.statuses(step):
+            found.append(f"ends with status {result.status}: {line}")
+        if tell_errno and case.name != "execve" and os.strerror(case.error) not in line:
+            found.append(f"the errno is not told: {line}")
+        return found
+
+    @staticmethod
+    def statuses(step):
+        if step == "agent.exec":
+            return (126, 127)
+        return (2,) if step.startswith(("grant.", "environment.")) else (125,)
+
+    def difference(self, result):
+        here, there = result.stdout.splitlines(), self.clean[result.scenario].stdout.splitlines()
+        changed = [f"+{x}" for x in here if x not in there] + \
+            [f"-{x}" for x in there if x not in here]
+        return f"; the command saw {changed[:4]}" if result.ran else ""
+
+
+class Bench:
+    """Stands that threads take turns on."""
+
+    def __init__(self, injector):
+        # Not below a place that the agent gets anew, nor one that is closed to the tests.
+        self.base = tempfile.mkdtemp(prefix="glove-faults-", dir=os.path.realpath("/var/tmp"))
+        self.glove = os.environ.get("GLOVE_BIN") or os.path.join(ROOT, "build/release/bin/glove")
+        # All of them before the first run: their sockets are in the table that each run reads.
+        self.made = [stand.Stand(os.path.join(self.base, str(number)), self.glove, injector)
+                     for number in range(JOBS)]
+        self.free = queue.SimpleQueue()
+        for each in self.made:
+            self.free.put(each)
+
+    def run(self, scenario, *injection):
+        mine = self.free.get()
+        try:
+            result = mine.run(scenario, *injection)
+        finally:
+            self.free.put(mine)
+        result.scenario = scenario
+        return result
+
+    def map(self, work, items):
+        with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+            return list(pool.map(work, items))
+
+    def close(self):
+        for each in self.made:
+            each.socket.close()
+        shutil.rmtree(self.base)
+
+
+def mounts():
+    with open("/proc/self/mountinfo", encoding="utf-8") as file:
+        return {line for line in file if "glove-faults-" in line}
+
+
+class Faults(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.bench = Bench(INJECTOR)
+        cls.addClassCleanup(cls.bench.close)
+        cls.clean, cls.cases = {}, []
+        for scenario in stand.SCENARIOS:
+            cls.clean[scenario] = cls.bench.run(scenario)
+            again = cls.bench.run(scenario)
+            if again.stdout != cls.clean[scenario].stdout or again.status != 0 or not again.ran:
+                raise AssertionError(f"two clean runs differ: {again.stderr}")
+        cls.judge = Judge(cls.clean)
+        cls.calls = {name: list(phases(clean.calls)) for name, clean in cls.clean.items()}
+        # The plain run adds only what the full one does not do.
+        seen = {(call[0], call[1]) for call, _ in cls.calls["full"]}
+        cls.calls["plain"] = [(call, phase) for call, phase in cls.calls["plain"]
+                              if call[:2] not in seen or call[1] == "dup2"]
+
+    def every(self, chosen):
+        for scenario, calls in self.calls.items():
+            for number, (call, phase) in enumerate(calls):
+                if call[1] in NOT_INJECTED:
+                    continue
+                for error in chosen(number, call, phase):
+                    yield Case(scenario, call, phase, error)
+
+    def run_cases(self, name, chosen):
+        cases = list(self.every(chosen))
+        before = mounts()
+
+        def work(case):
+            result = self.bench.run(case.scenario, *case.injection())
+            if not result.hit:
+                result = self.bench.run(case.scenario, *case.injection())
+            return case, result, self.judge.defects(case, result)
+
+        done = self.bench.map(work, cases)
+        self.assertEqual(mounts(), before, "mounts are left on the host")
+        defects = [f"{case}: {words}" for case, _, found in done for words in found]
+        unreached = [case for case, result, _ in done if not result.hit]
+        whole = sum(result.status == 0 for _, result, _ in done)
+        roles = {role: sum(case.role == role for case in cases)
+                 for role in ("supervisor", "init", "agent")}
+        print(f"{name}: {len(cases)} runs {roles}, {len({(c.role, c.name) for c in cases})} calls,"
+              f" {len(cases) - whole} refused, {whole} whole, {len(unreached)} not reached,"
+              f" {len(defects)} defects", flush=True)
+        self.assertFalse(defects, "\n" + "\n".join(defects))
+        self.assertLessEqual(len(unreached), UNREACHED * len(cases), [str(case) for case in unreached])
+
+    def test_the_clean_run_makes_every_kind_of_entry(self):
+        made = {(call[0], call[1]) for call, _ in self.calls["full"]}
+        for wanted in ("symlinkat", "mkdirat", "openat", "write", "open_tree", "mount_setattr",
+                       "move_mount", "fsopen", "pivot_root", "ioctl", "socket", "keyctl"):
+            self.assertIn(("init", wanted), made)
+        for path in ("socket", "fifo", "hidden", "closed"):
+            self.assertIn(f"STAND/read/{path} ro,", self.clean["full"].stdout)
+        self.assertIn(("agent", "seccomp"), made)
+        self.assertIn(("supervisor", "fsync"), made)
+
+    def test_every_failing_call(self):
+        self.run_cases("every call fails once",
+                       lambda number, call, phase: [errno.EIO])
+
+    def test_other_errnos(self):
+        def chosen(number, call, phase):
+            if phase == "load" or (call[2] > 4 and number % SAMPLE_EVERY):
+                return []
+            return ERRNOS.get(call[1], [])
+        self.run_cases("other errnos", chosen)
+
+    def test_killed_at_a_call(self):
+        self.run_cases("killed at a call", lambda number, call, phase:
+                       [0] if call[2] <= 2 or number % SAMPLE_EVERY == 0 else [])
+
+
+if __name__ == "__main__":
+    INJECTOR = os.path.abspath(sys.argv.pop(1))
+    unittest.main(verbosity=2)

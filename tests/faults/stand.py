@@ -1,0 +1,133 @@
+"""One place to run Glove in, and what a run left there.
+
+A stand has a workspace, a granted directory with every kind of thing that a tree entry is made for
+(a socket, a FIFO, a hidden file, a hidden directory), a home and a folder for records. The command
+that runs inside first leaves a mark in the workspace and then prints all it can see of its
+perimeter, so that a perimeter with a part missing prints something else than a whole one.
+"""
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+
+LIMIT = 20  # seconds; a run that needs longer hangs
+
+PROBE = r"""
+: > ran
+stat -c '%n %f %u %g' /* /dev/* /etc/* /run /var/tmp "$1"/read/*
+sed 's/^[0-9]* [0-9]* [0-9:]* //' /proc/self/mountinfo
+grep -E '^(Uid|Gid|Groups|Cap|NoNewPrivs|Seccomp|Sig[PBIC])' /proc/self/status
+cat /proc/self/cgroup /proc/sys/kernel/hostname /proc/sys/user/max_user_namespaces /proc/1/cmdline
+cat /proc/net/dev /etc/passwd /etc/hosts "$1/read/plain" "$1/read/hidden" "$1/read/closed/inner"
+ls /proc/self/fd
+ulimit -c; ulimit -n; umask; pwd
+env | sort
+"""
+
+SCENARIOS = {
+    "full": ["--net", "local", "--output-bytes", "10MB", "--wall-time", "1m", "--audit-sync"],
+    "plain": [],
+}
+
+
+class Result:
+    """What one run did, as seen from outside."""
+
+    def __init__(self, stand, log, stdout, stderr):
+        self.calls, self.status, self.hit, self.left, self.executed = [], None, False, 0, False
+        for line in log.splitlines():
+            word = line.split(" ")
+            if word[0] == "call":
+                self.calls.append((word[1], word[2], int(word[3]), tuple(word[4:7]), word[7]))
+            elif word[0] == "end":
+                wait_status = int(word[1])
+                self.status = os.waitstatus_to_exitcode(wait_status) if wait_status >= 0 else None
+                self.hit, self.left, self.executed = word[2] == "1", int(word[3]), word[4] == "1"
+        self.stdout = stdout.replace(stand.base, "STAND")
+        self.stderr = stderr.replace(stand.base, "STAND")
+        self.ran = os.path.exists(os.path.join(stand.workspace, "ran"))
+        self.strays = stand.strays()
+        self.audit = stand.audit_actions()
+        self.report = os.path.exists(stand.report)
+
+    def error(self):
+        """(step, whole line) of the one error it told, or None."""
+        found = re.search(r"^error\[[a-z_]+\]: ([a-z_]+\.[a-z_]+)\b.*$", self.stderr, re.M)
+        return (found[1], found[0]) if found else None
+
+
+class Stand:
+    def __init__(self, base, glove, injector):
+        self.base, self.glove, self.injector = base, glove, injector
+        self.workspace, self.granted = os.path.join(base, "ws"), os.path.join(base, "read")
+        self.home, self.records = os.path.join(base, "home"), os.path.join(base, "records")
+        self.report = os.path.join(self.records, "report.json")
+        for path in (self.workspace, self.granted, self.home, self.records,
+                     os.path.join(base, "tmp"), os.path.join(self.granted, "closed")):
+            os.makedirs(path)
+        for name in ("plain", "hidden", "closed/inner"):
+            with open(os.path.join(self.granted, name), "w", encoding="utf-8") as file:
+                file.write(f"content of {name}\n")
+        os.mkfifo(os.path.join(self.granted, "fifo"))
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.bind(os.path.join(self.granted, "socket"))
+        self.socket.listen()
+        self.before = self.listing()
+
+    def command(self, scenario):
+        return [self.glove, "exec", "--workspace", self.workspace, "--read", self.granted,
+                "--hide", os.path.join(self.granted, "hidden"),
+                "--hide", os.path.join(self.granted, "closed"), "--env", "FAULT=1",
+                "--report", self.report, *SCENARIOS[scenario], "--",
+                "/bin/sh", "-c", PROBE, "probe", self.base]
+
+    def run(self, scenario, *injection):
+        self.clean()
+        log = os.path.join(self.base, "log")
+        done = subprocess.run(
+            [self.injector, "--limit", str(LIMIT), *injection, "--out", log, "--",
+             *self.command(scenario)],
+            cwd=self.workspace, stdin=subprocess.DEVNULL, capture_output=True, check=False,
+            timeout=LIMIT * 3, encoding="utf-8", errors="replace",
+            env={"HOME": self.home, "PATH": "/usr/bin:/bin", "TMPDIR": os.path.join(self.base, "tmp"),
+                 "LANG": "C", "TERM": "dumb"})
+        if done.returncode != 0:
+            raise RuntimeError(f"the injector failed: {done.stderr}")
+        with open(log, encoding="utf-8") as file:
+            return Result(self, file.read(), done.stdout, done.stderr)
+
+    def listing(self):
+        found = set()
+        for folder, folders, names in os.walk(self.base):
+            found.update(os.path.relpath(os.path.join(folder, name), self.base)
+                         for name in folders + names)
+        return found
+
+    def strays(self):
+        """What lies here now and neither did before nor is a record that was asked for."""
+        expected = re.compile(r"log$|ws/ran$|records/report\.json$|home/\.local(/state(/glove(/audit"
+                              r"(/[0-9a-f]{32}\.jsonl)?)?)?)?$")
+        return sorted(path for path in self.listing() ^ self.before if not expected.match(path))
+
+    def audit_actions(self):
+        """The actions on record, in order; a line that is not whole counts as None."""
+        found = []
+        folder = os.path.join(self.home, ".local/state/glove/audit")
+        for name in os.listdir(folder) if os.path.isdir(folder) else []:
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                for line in file:
+                    try:
+                        found.append(json.loads(line)["action"])
+                    except ValueError:
+                        found.append(None)
+        return found
+
+    def clean(self):
+        for name in self.listing() - self.before:
+            path = os.path.join(self.base, name)
+            if os.path.isdir(path):
+                shutil.rmtree(path, ignore_errors=True)
+            elif os.path.exists(path):
+                os.unlink(path)
