@@ -295,7 +295,7 @@ TEST(PlanRefusal, ASharedPlaceCannotBeGrantedButWhatItHoldsCan) {
         EXPECT_THAT(problem.detail, HasSubstr("contains /")) << path;
     }
     EXPECT_TRUE(make_plan(wish_for({read("/usr/share")})).has_value());
-    EXPECT_TRUE(make_plan(wish_for({read("/etc/hostname")})).has_value());
+    EXPECT_TRUE(make_plan(wish_for({read("/etc/passwd")})).has_value());
     const folder place; // below /tmp, usually
     EXPECT_TRUE(make_plan(wish_for({write(place.path())})).has_value());
 }
@@ -427,7 +427,7 @@ TEST(PlanHide, WhatIsOutsideEveryGrantIsRefused) {
     const auto problem = problem_of(wish_for({write(place / "w")}, {place / "w-evil/file"}));
     EXPECT_EQ(problem.code, errc::invalid_input);
     EXPECT_THAT(problem.detail, HasSubstr("--hide " + (place / "w-evil/file") + ": is not inside"));
-    EXPECT_EQ(problem_of(wish_for({write(place / "w")}, {"/etc/hostname"})).code,
+    EXPECT_EQ(problem_of(wish_for({write(place / "w")}, {"/etc/passwd"})).code,
               errc::invalid_input);
 }
 
