@@ -220,8 +220,10 @@ auto running::kill() -> result<> {
 auto running::collect() -> result<ending> {
     news_message message{};
     ssize_t got = 0;
+    // An init that ends before it has read its orders resets the pair; the kernel says so once,
+    // ahead of what it sent.
     do got = ::recv(control_.get(), &message, sizeof message, 0);
-    while (got < 0 && errno == EINTR);
+    while (got < 0 && (errno == EINTR || errno == ECONNRESET));
     // Init is the last to leave: once it is reaped, the namespace is empty.
     GLOVE_CHECK(init_.wait());
     if (got != sizeof message && killed_) return ending{.wait_status = SIGKILL};
