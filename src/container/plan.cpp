@@ -263,14 +263,18 @@ struct located_grant {
     return {};
 }
 
-[[nodiscard]] auto add_guards(tree_builder& tree, const std::vector<located_grant>& grants)
-    -> result<bool> {
+[[nodiscard]] auto add_guards(tree_builder& tree, const std::vector<located_grant>& grants,
+                              const std::vector<tree_entry>& system) -> result<bool> {
     std::vector<std::string> roots;
     roots.reserve(grants.size());
     for (const auto& g : grants)
         if (g.identity.type == S_IFDIR && !sys::holds("/sys", g.where.real))
             roots.push_back(g.where.real);
-    auto search = find_rendezvous(roots, guard_walk_limit);
+    std::vector<std::string> system_roots;
+    for (const auto& entry : system)
+        if (entry.kind == entry_kind::bind && entry.identity.type == S_IFDIR)
+            system_roots.push_back(entry.path);
+    auto search = find_rendezvous(roots, guard_walk_limit, system_roots);
     for (auto& found : search.found)
         if (auto entry = mask_over(std::move(found.path), origin::guarded))
             tree.add(*std::move(entry)); // one that vanished meanwhile needs no mask
@@ -334,9 +338,10 @@ void add_grants(tree_builder& tree, std::vector<located_grant>& grants) {
 
 [[nodiscard]] auto make_tree(const profile& wish, plan& out) -> result<std::vector<tree_entry>> {
     GLOVE_TRY(auto grants, locate_grants(wish));
+    GLOVE_TRY(auto system, discover_system(""));
     tree_builder tree;
     GLOVE_CHECK(add_hidden(tree, grants, wish.hidden));
-    GLOVE_TRY(out.guard_search_complete, add_guards(tree, grants));
+    GLOVE_TRY(out.guard_search_complete, add_guards(tree, grants, system));
     if (wish.workspace)
         out.work_directory =
             std::ranges::find(grants, std::string_view{"--workspace"}, &located_grant::flag)
@@ -351,7 +356,6 @@ void add_grants(tree_builder& tree, std::vector<located_grant>& grants) {
     GLOVE_CHECK(add_devices(tree));
     for (const auto* const point : mount_points) tree.add({.path = point});
     for (auto& file : identity_files(out.user, login_shell())) tree.add(std::move(file));
-    GLOVE_TRY(auto system, discover_system(""));
     for (auto& entry : system) tree.add(std::move(entry));
     return std::move(tree).finish();
 }

@@ -1,5 +1,6 @@
-// Finds the sockets and FIFOs inside grants: a read-only mount does not stop connect(2), so each of
-// them would be a way to a process of the host.
+// Finds the sockets and FIFOs inside grants, and the sockets of services installed below /opt or
+// /usr: a read-only mount does not stop connect(2), so each of them would be a way to a process of
+// the host.
 //
 // The cost does not grow with the tree: sockets come from the kernel's table of bound names, FIFOs
 // from a breadth-first walk that stops at a bound and says so. What appears later is not seen; the
@@ -95,11 +96,13 @@ struct walk {
 
 } // namespace
 
-auto find_rendezvous(const std::vector<std::string>& roots, std::size_t entry_limit)
-    -> rendezvous_search {
+auto find_rendezvous(const std::vector<std::string>& roots, std::size_t entry_limit,
+                     const std::vector<std::string>& by_table_only) -> rendezvous_search {
     rendezvous_search out;
-    if (roots.empty()) return out;
-    out.complete = add_sockets(roots, out);
+    auto all = roots;
+    all.insert(all.end(), by_table_only.begin(), by_table_only.end());
+    if (all.empty()) return out;
+    out.complete = add_sockets(all, out);
     walk state{.queue = roots, .budget = entry_limit};
     for (std::size_t next = 0; next < state.queue.size(); ++next) {
         const auto here = state.queue[next]; // a copy: scanning grows the queue
