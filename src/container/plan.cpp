@@ -189,8 +189,8 @@ void add_grants(tree_builder& tree, std::vector<located_grant>& grants) {
 
 [[nodiscard]] auto make_tree(const profile& wish, plan& out) -> result<std::vector<tree_entry>> {
     GLOVE_TRY(auto grants, locate_grants(wish));
-    tree_builder tree;
     GLOVE_TRY(auto system, discover_system(""));
+    tree_builder tree;
     GLOVE_CHECK(add_hidden(tree, grants, wish.hidden, out));
     GLOVE_TRY(out.guard_search_complete, add_guards(tree, grants, system));
     if (wish.workspace)

@@ -1,5 +1,6 @@
-// Finds the sockets and FIFOs inside grants: a read-only mount does not stop connect(2), so each of
-// them would be a way to a process of the host.
+// Finds the sockets and FIFOs inside grants, and the sockets of services installed below /opt or
+// /usr: a read-only mount does not stop connect(2), so each of them would be a way to a process of
+// the host.
 //
 // The cost does not grow with the tree: sockets come from the kernel's table of bound names, FIFOs
 // from a breadth-first walk that stops at a bound and says so. What appears later is not seen; the

@@ -59,7 +59,9 @@ auto resolve(const std::string& path) -> result<resolved_path> {
             out.real = next;
             continue;
         }
-        GLOVE_TRY(auto target, sys::read_link(next));
+        auto link = sys::read_link(next);
+        if (!link) return fail_os("grant.resolve", link.error().os, next); // replaced since
+        auto target = *std::move(link);
         if (out.links.size() == link_limit) return fail_os("grant.resolve", ELOOP, path);
         if (target.starts_with('/')) out.real = "/";
         push_front(rest, target);

@@ -29,7 +29,7 @@ enum class origin : std::uint8_t {
     managed, // made by Glove
     asked,   // a grant of the operator
     hidden,  // --hide
-    guarded, // a socket or FIFO found inside a grant
+    guarded, // a socket or FIFO found inside a grant or a system place
 };
 
 struct tree_entry {
@@ -110,7 +110,7 @@ struct resolved_path {
 
 // Sockets and FIFOs that exist below `roots` now. Sockets come from the kernel's table of bound
 // names, so their number, not the size of the tree, decides the cost; FIFOs come from a walk of at
-// most `entry_limit` directory entries.
+// most `entry_limit` directory entries, which does not enter `by_table_only`.
 struct rendezvous {
     std::string path;
     bool is_socket = false;

@@ -290,6 +290,7 @@ constexpr proc_guard proc_guards[] = {
     {"kpageflags", guard::masked, against::host_root},
     {"latency_stats", guard::masked},
     {"pagetypeinfo", guard::masked, against::host_root},
+    {"pressure", guard::read_only},
     {"sched_debug", guard::masked},
     {"scsi", guard::masked},
     {"slabinfo", guard::masked, against::host_root},
