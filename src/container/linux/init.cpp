@@ -263,12 +263,12 @@ void run_init(const setup_plan& plan) noexcept {
         }
         armed |= std::uint64_t{1} << i;
     }
-    send({.what = news::started,
-          .step = 0,
-          .where = call::none,
-          .value = 0,
-          .index = failure::no_index,
-          .armed = armed});
+    send(control_descriptor, {.what = news::started,
+                              .step = 0,
+                              .where = call::none,
+                              .value = 0,
+                              .index = failure::no_index,
+                              .armed = armed});
     // The streams are the agent's alone: a reader sees their end when the agent closes them.
     if (sys::close_range(0, 2, 0) != 0) ::_exit(125);
     const int status = watch(state);
