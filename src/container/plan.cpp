@@ -278,7 +278,7 @@ struct located_grant {
         if (g.identity.type == S_IFDIR && !sys::holds("/sys", g.where.real))
             roots.push_back(g.where.real);
     auto search = find_rendezvous(roots, guard_walk_limit);
-    if (search.failed_os != 0) return fail_os("plan.guard", search.failed_os, search.failed_path);
+    if (search.failed_os != 0) return fail_os("source.guard", search.failed_os, search.failed_path);
     for (auto& found : search.found) {
         auto entry = mask_over(std::move(found.path), origin::guarded);
         if (!entry && entry.error().code == errc::not_found) continue; // vanished: needs no mask

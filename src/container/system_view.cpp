@@ -108,7 +108,7 @@ struct found_place {
                                                         ::free};
     if (real == nullptr) {
         if (is_absence(errno)) return std::string{};
-        return fail_os("plan.system", errno, root + path);
+        return fail_os("source.system", errno, root + path);
     }
     const std::string_view found{real.get()};
     if (!sys::holds(root.empty() ? "/" : root, found)) return std::string{};
@@ -167,7 +167,7 @@ struct found_place {
     const std::unique_ptr<::DIR, closer> directory{::opendir((root + parent).c_str())};
     if (directory == nullptr) {
         if (is_absence(errno)) return out;
-        return fail_os("plan.system", errno, root + parent);
+        return fail_os("source.system", errno, root + parent);
     }
     for (;;) {
         errno = 0;
@@ -176,7 +176,7 @@ struct found_place {
         const auto path = parent + "/" + entry->d_name;
         if (::fnmatch(pattern.c_str(), path.c_str(), FNM_PATHNAME) == 0) out.push_back(path);
     }
-    if (errno != 0) return fail_os("plan.system", errno, root + parent);
+    if (errno != 0) return fail_os("source.system", errno, root + parent);
     return out;
 }
 

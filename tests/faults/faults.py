@@ -49,6 +49,10 @@ TOLERATED = [
     ("supervisor", "read", None, "the walk still finds what is listed; reported"),
     ("supervisor", "flock", None, "unlocking: the lock ends with the descriptor"),
     ("supervisor", "rt_sigprocmask", "#3", "restoring a mask that was just read cannot fail"),
+    ("supervisor", "ioctl", None, "asks whether a stream is a terminal"),
+    ("agent", "rt_sigaction", "#1", "asks whether SIGHUP is ignored; it is reset then"),
+    ("agent", "rt_sigaction", "#3", "asks whether SIGINT is ignored; it is reset then"),
+    ("agent", "rt_sigaction", "#5", "asks whether SIGQUIT is ignored; it is reset then"),
     ("init", "close_range", "one", "of a scratch descriptor: the last one closes all that are left"),
 ]
 # The same, and the perimeter may then look another way that is no weaker.
