@@ -93,7 +93,7 @@ constexpr std::size_t guard_walk_limit = 1024; // directory entries, all grants 
         if (entry.kind == entry_kind::bind && entry.identity.type == S_IFDIR)
             bound.push_back(entry.path);
     auto search = find_rendezvous(walked, guard_walk_limit, bound);
-    if (search.failed_os != 0) return fail_os("plan.guard", search.failed_os, search.failed_path);
+    if (search.failed_os != 0) return fail_os("source.guard", search.failed_os, search.failed_path);
     for (auto& found : search.found) {
         auto entry = mask_over(std::move(found.path), origin::guarded);
         if (!entry && entry.error().code == errc::not_found) continue; // vanished: needs no mask

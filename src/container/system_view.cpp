@@ -2,6 +2,7 @@
 //
 // Never exposes: homes, /root, /run, /var, /sys, private keys under /etc/ssl, or anything that is
 // not in the two tables below. A row that the host does not have is left out.
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <dirent.h>
@@ -21,7 +22,7 @@ constexpr std::array system_places{
     "/libx32", "/opt", "/snap", "/nix/store", "/gnu/store", "/run/current-system",
 };
 
-// Public configuration that programs read. A star is a shell pattern.
+// Public configuration that programs read.
 constexpr std::array public_configuration{
     "/etc/ld.so.cache",
     "/etc/ld.so.conf",
@@ -55,12 +56,12 @@ constexpr std::array public_configuration{
     "/etc/terminfo",
     "/etc/fonts",
     "/etc/chromium.d",
-    "/etc/java*",
     "/etc/.java",
     "/etc/maven",
     "/etc/perl",
-    "/etc/python3*",
 };
+constexpr std::string_view configuration_directory = "/etc";
+constexpr std::array configuration_patterns{"/etc/java*", "/etc/python3*"};
 
 // What stands at a path of `root`, pinned; a link is itself, not what it leads to.
 struct found_place {
@@ -108,7 +109,7 @@ struct found_place {
                                                         ::free};
     if (real == nullptr) {
         if (is_absence(errno)) return std::string{};
-        return fail_os("plan.system", errno, root + path);
+        return fail_os("source.system", errno, root + path);
     }
     const std::string_view found{real.get()};
     if (!sys::holds(root.empty() ? "/" : root, found)) return std::string{};
@@ -154,29 +155,26 @@ struct found_place {
     return {};
 }
 
-// The names that a pattern stands for; a star may be in its last component only. glob(3) would take
-// a listing that broke off for one that ended.
-[[nodiscard]] auto expand(const std::string& root, const std::string& pattern)
-    -> result<std::vector<std::string>> {
-    if (pattern.find('*') == std::string::npos) return std::vector{pattern};
+// All names in the configuration's directory, for the patterns. glob(3) would take a listing that
+// broke off for one that ended.
+[[nodiscard]] auto list_configuration(const std::string& root) -> result<std::vector<std::string>> {
     struct closer {
         void operator()(::DIR* open) const noexcept { (void)::closedir(open); }
     };
     std::vector<std::string> out;
-    const auto parent = sys::parent_of(pattern);
-    const std::unique_ptr<::DIR, closer> directory{::opendir((root + parent).c_str())};
+    const auto path = root + std::string{configuration_directory};
+    const std::unique_ptr<::DIR, closer> directory{::opendir(path.c_str())};
     if (directory == nullptr) {
         if (is_absence(errno)) return out;
-        return fail_os("plan.system", errno, root + parent);
+        return fail_os("source.system", errno, path);
     }
     for (;;) {
         errno = 0;
         const auto* const entry = ::readdir(directory.get());
         if (entry == nullptr) break;
-        const auto path = parent + "/" + entry->d_name;
-        if (::fnmatch(pattern.c_str(), path.c_str(), FNM_PATHNAME) == 0) out.push_back(path);
+        out.push_back(std::string{configuration_directory} + "/" + entry->d_name);
     }
-    if (errno != 0) return fail_os("plan.system", errno, root + parent);
+    if (errno != 0) return fail_os("source.system", errno, path);
     return out;
 }
 
@@ -185,10 +183,14 @@ struct found_place {
 auto discover_system(const std::string& root) -> result<std::vector<tree_entry>> {
     std::vector<tree_entry> tree;
     for (const auto* const place : system_places) GLOVE_CHECK(add_place(tree, root, place));
-    for (const auto* const pattern : public_configuration) {
-        GLOVE_TRY(const auto paths, expand(root, pattern));
-        for (const auto& path : paths) GLOVE_CHECK(add_configuration(tree, root, path));
-    }
+    for (const auto* const path : public_configuration)
+        GLOVE_CHECK(add_configuration(tree, root, path));
+    GLOVE_TRY(const auto names, list_configuration(root));
+    for (const auto& name : names)
+        if (std::ranges::any_of(configuration_patterns, [&](const char* pattern) {
+                return ::fnmatch(pattern, name.c_str(), FNM_PATHNAME) == 0;
+            }))
+            GLOVE_CHECK(add_configuration(tree, root, name));
     return tree;
 }
 

@@ -1,3 +1,4 @@
+// Values are made by the reader and never change; numbers keep their text.
 #include <algorithm>
 #include <charconv>
 #include <glove/wire/json.hpp>

@@ -1,3 +1,4 @@
+// What each rule accepts, and the sentence it refuses with: the path of a member, never its value.
 #include <glove/wire/rules.hpp>
 
 namespace glove::wire {

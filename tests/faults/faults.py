@@ -27,9 +27,10 @@ import stand
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
 SOAK = os.environ.get("GLOVE_SOAK") == "1"
 JOBS = int(os.environ.get("GLOVE_FAULT_JOBS", (os.cpu_count() or 1) + 1))
-# The share of calls that need not be reached: the host's table of sockets decides how many paths are
-# looked at, and it changes while the tests run.
-UNREACHED = 0.02
+# The host's table of sockets decides how many paths are looked at, and it changes while the tests run:
+# how often these are made is nobody's promise. Of the others, few may be missed.
+UNSTEADY = {"newfstatat", "readlink", "brk", "read"}
+UNREACHED = 0.01
 
 # Calls that are left alone, and why.
 NOT_INJECTED = {
@@ -48,6 +49,10 @@ TOLERATED = [
     ("supervisor", "read", None, "the walk still finds what is listed; reported"),
     ("supervisor", "flock", None, "unlocking: the lock ends with the descriptor"),
     ("supervisor", "rt_sigprocmask", "#3", "restoring a mask that was just read cannot fail"),
+    ("supervisor", "ioctl", None, "asks whether a stream is a terminal"),
+    ("agent", "rt_sigaction", "#1", "asks whether SIGHUP is ignored; it is reset then"),
+    ("agent", "rt_sigaction", "#3", "asks whether SIGINT is ignored; it is reset then"),
+    ("agent", "rt_sigaction", "#5", "asks whether SIGQUIT is ignored; it is reset then"),
     ("init", "close_range", "one", "of a scratch descriptor: the last one closes all that are left"),
 ]
 # The same, and the perimeter may then look another way that is no weaker.
@@ -292,6 +297,7 @@ class Faults(unittest.TestCase):
         self.assertEqual(mounts(), before, "mounts are left on the host")
         defects = [f"{case}: {words}" for case, _, found in done for words in found]
         unreached = [case for case, result, _ in done if not result.hit]
+        missed = [str(case) for case in unreached if case.name not in UNSTEADY]
         whole = sum(result.status == 0 for _, result, _ in done)
         roles = {role: sum(case.role == role for case in cases)
                  for role in ("supervisor", "init", "agent")}
@@ -299,7 +305,7 @@ class Faults(unittest.TestCase):
               f" {len(cases) - whole} refused, {whole} whole, {len(unreached)} not reached,"
               f" {len(defects)} defects", flush=True)
         self.assertFalse(defects, "\n" + "\n".join(defects))
-        self.assertLessEqual(len(unreached), UNREACHED * len(cases), [str(case) for case in unreached])
+        self.assertLessEqual(len(missed), UNREACHED * len(cases), missed)
 
     def test_the_clean_run_makes_every_kind_of_entry(self):
         made = {(call[0], call[1]) for call, _ in self.calls["full"]}

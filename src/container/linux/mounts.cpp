@@ -305,12 +305,14 @@ constexpr proc_guard proc_guards[] = {
 [[nodiscard]] auto guard_entry(setup_state& state, const char* name, guard how) noexcept
     -> failure {
     const mount_place place{state.proc, name}; // names of procfs are the kernel's own
-    const scoped tree{clone_tree(state.proc, name)};
-    if (!tree) return errno == ENOENT ? failure{} : broken(call::open_tree);
-    if (how == guard::read_only)
-        return attach(tree.get(), place, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV);
+    if (how == guard::read_only) {
+        const auto bad = clone_and_attach(place, place, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV);
+        return bad.where == call::open_tree && bad.os == ENOENT ? failure{} : bad;
+    }
+    // Not by a clone: one that is dropped again costs a grace period of the kernel.
     struct ::statx found{};
-    if (::statx(tree.get(), "", AT_EMPTY_PATH, STATX_TYPE, &found) != 0) return broken(call::statx);
+    if (::statx(state.proc, name, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &found) != 0)
+        return errno == ENOENT ? failure{} : broken(call::statx);
     return put_mask(state, place, type_of(found) == S_IFDIR);
 }
 
