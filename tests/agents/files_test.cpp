@@ -245,9 +245,21 @@ TEST_F(PrivateRoom, is_at_most_a_quarter_of_memory_by_default) {
     std::smatch bytes, inodes;
     ASSERT_TRUE(std::regex_search(explained, bytes, std::regex{R"("scratch_bytes":\s*(\d+))"}));
     ASSERT_TRUE(std::regex_search(explained, inodes, std::regex{R"("scratch_inodes":\s*(\d+))"}));
-    EXPECT_LE(std::stoull(bytes[1]) + std::stoull(inodes[1]) * 1024, quarter);
+    EXPECT_LE(std::stoull(bytes[1]) + std::stoull(inodes[1]) * 1536, quarter);
     EXPECT_GT(std::stoull(bytes[1]), 0U);
     EXPECT_GT(std::stoull(inodes[1]), 0U);
+}
+
+TEST_F(PrivateRoom, ends_at_a_number_of_names_too) {
+    EXPECT_TRUE(worked(bare({"fill_names", "1000", elsewhere})));
+    if (is_root()) return; // the same file system: one long run is enough
+    struct ::sysinfo machine{};
+    ASSERT_EQ(::sysinfo(&machine), 0);
+    const auto most = std::to_string(machine.totalram * machine.mem_unit / 16 / 1536 + 100'000);
+    auto asked = glove_exec(home, {"--read", hostile_binary}, {hostile_binary, "fill_names", most});
+    asked.patience = std::chrono::minutes{3};
+    EXPECT_TRUE(denied(judged(run(asked))));
+    EXPECT_TRUE(worked(inside({"create", "/tmp/mine"}))); // and nothing of it is left
 }
 
 // -- programs -------------------------------------------------------------------------------------

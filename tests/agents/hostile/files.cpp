@@ -187,7 +187,8 @@ auto fill_names(arguments with) -> result {
     return total > limit ? worked(std::to_string(total)) : denied(std::to_string(total));
 }
 
-// Prints the room of every writable file system together, an inode taken as a KiB.
+// Prints the room of every writable file system together, an inode with the longest name
+// taken as 1.5 KiB.
 auto unbounded_room(arguments with) -> result {
     const auto limit = std::stoull(with[0]);
     unsigned long long total = 0;
@@ -204,7 +205,7 @@ auto unbounded_room(arguments with) -> result {
         if (room.f_type == proc_magic || room.f_type == devpts_magic) continue;
         if (room.f_blocks == 0 || room.f_files == 0) return worked(place + " has no bound");
         total +=
-            room.f_blocks * static_cast<unsigned long long>(room.f_bsize) + room.f_files * 1024;
+            room.f_blocks * static_cast<unsigned long long>(room.f_bsize) + room.f_files * 1536;
     }
     return total > limit ? worked(std::to_string(total)) : denied(std::to_string(total));
 }
