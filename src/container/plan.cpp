@@ -210,8 +210,8 @@ void add_grants(tree_builder& tree, std::vector<located_grant>& grants) {
 } // namespace
 
 auto default_scratch(std::uint64_t ram_bytes) noexcept -> scratch_budget {
-    // An inode of tmpfs takes about a KiB of memory that `size` does not count.
-    constexpr std::uint64_t inode_bytes = 1024;
+    // What `size` does not count: an inode of tmpfs and the longest name it can have.
+    constexpr std::uint64_t inode_bytes = 1536;
     const auto budget = std::max<std::uint64_t>(ram_bytes / 4, 64UL * 1024 * 1024);
     return {.bytes = budget / 4 * 3, .inodes = budget / 4 / inode_bytes};
 }

@@ -2,6 +2,10 @@
 //
 // 0 "worked": the attack did what it tries. 10 "denied": it was refused, with the errno's name.
 // 20 "untried": the attempt itself was broken, which a test must never take for a denial.
+//
+// A test must be safe on the day it fails: an attack that works changes nothing of a machine but
+// what its test made. What belongs to the system is opened and never written to, and what was made
+// beside it is removed again.
 #pragma once
 #include <cerrno>
 #include <cstring>

@@ -39,6 +39,16 @@ auto write(arguments with) -> result {
     return judge(::write(file, "owned\n", 6));
 }
 
+auto open_for_writing(arguments with) -> result {
+    return judge(::open(with[0], O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+}
+
+auto appear(arguments with) -> result {
+    const auto made = judge(::open(with[0], O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (made.what == verdict::worked) (void)::unlink(with[0]);
+    return made;
+}
+
 auto create(arguments with) -> result {
     return judge(::open(with[0], O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
 }
@@ -57,7 +67,11 @@ auto list_empty(arguments with) -> result {
 auto link(arguments with) -> result { return judge(::link(with[0], with[1])); }
 auto rename(arguments with) -> result { return judge(::rename(with[0], with[1])); }
 auto unlink(arguments with) -> result { return judge(::unlink(with[0])); }
-auto make_directory(arguments with) -> result { return judge(::mkdir(with[0], 0755)); }
+auto make_directory(arguments with) -> result {
+    const auto made = judge(::mkdir(with[0], 0755));
+    if (made.what == verdict::worked) (void)::rmdir(with[0]);
+    return made;
+}
 
 auto exchange(arguments with) -> result {
     constexpr unsigned swap = 2; // RENAME_EXCHANGE
@@ -163,6 +177,7 @@ auto fill(arguments with) -> result {
     const auto limit = std::stoull(with[0]);
     unsigned long long total = 0;
     const std::vector<char> block(1 << 20, 'x');
+    std::vector<std::string> made; // all at once: the room is used up by all of them together
     for (const auto& place : places(with.subspan(1))) {
         const auto name = place + "/fill";
         const int file = ::open(name.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -172,7 +187,9 @@ auto fill(arguments with) -> result {
             if (put <= 0) break;
         }
         if (errno != ENOSPC && total <= limit) return untried(place + " " + std::to_string(errno));
+        made.push_back(name);
     }
+    for (const auto& name : made) (void)::unlink(name.c_str());
     return total > limit ? worked(std::to_string(total)) : denied(std::to_string(total));
 }
 
@@ -187,7 +204,8 @@ auto fill_names(arguments with) -> result {
     return total > limit ? worked(std::to_string(total)) : denied(std::to_string(total));
 }
 
-// Prints the room of every writable file system together, an inode taken as a KiB.
+// Prints the room of every writable file system together, an inode with the longest name
+// taken as 1.5 KiB.
 auto unbounded_room(arguments with) -> result {
     const auto limit = std::stoull(with[0]);
     unsigned long long total = 0;
@@ -204,7 +222,7 @@ auto unbounded_room(arguments with) -> result {
         if (room.f_type == proc_magic || room.f_type == devpts_magic) continue;
         if (room.f_blocks == 0 || room.f_files == 0) return worked(place + " has no bound");
         total +=
-            room.f_blocks * static_cast<unsigned long long>(room.f_bsize) + room.f_files * 1024;
+            room.f_blocks * static_cast<unsigned long long>(room.f_bsize) + room.f_files * 1536;
     }
     return total > limit ? worked(std::to_string(total)) : denied(std::to_string(total));
 }
@@ -214,7 +232,9 @@ constexpr std::array attacks{
     attack{"list DIR", "list a directory", list},
     attack{"list_something DIR", "find anything in a directory", list_empty},
     attack{"write PATH", "write to an existing file", write},
+    attack{"open_for_writing PATH", "be able to write to an existing file", open_for_writing},
     attack{"create PATH", "make a file", create},
+    attack{"appear PATH", "make a file for a moment", appear},
     attack{"find PATH", "learn that a name exists", find},
     attack{"link FROM TO", "make a hard link", link},
     attack{"link_descriptor FROM TO", "link a file out of its descriptor", link_out_of_descriptor},
