@@ -171,11 +171,13 @@ TEST(Plan, AWorkspaceThatIsNoDirectoryIsRefused) {
 auto shuffled(const folder& place, const std::vector<int>& keys) -> profile {
     struct flag {
         int key;
+        std::size_t place;
         std::function<void(profile&)> put;
     };
     std::vector<flag> flags;
     const auto add = [&](std::function<void(profile&)> put) {
-        flags.push_back({flags.size() < keys.size() ? keys[flags.size()] : 0, std::move(put)});
+        const auto at = flags.size();
+        flags.push_back({at < keys.size() ? keys[at] : 0, at, std::move(put)});
     };
     for (const auto* path : {"a", "b-x", "b/in", "link/c", "d/e/f/file"})
         add([path, &place](profile& p) { p.grants.push_back(read(place / path)); });
@@ -183,7 +185,8 @@ auto shuffled(const folder& place, const std::vector<int>& keys) -> profile {
         add([path, &place](profile& p) { p.grants.push_back(write(place / path)); });
     for (const auto* path : {"w/secret", "w/secret/inner", "a/x", "w/alias"})
         add([path, &place](profile& p) { p.hidden.push_back(place / path); });
-    std::ranges::stable_sort(flags, {}, &flag::key);
+    // Keys may be equal; clang refuses what libstdc++ makes a stable sort of.
+    std::ranges::sort(flags, {}, [](const flag& f) { return std::pair{f.key, f.place}; });
     profile out;
     out.argv = {"true"};
     out.workspace = place / "ws";
