@@ -115,7 +115,7 @@ auto locate(std::string_view flag, const std::string& given, access mode) -> res
         problem.detail = std::string{flag} + " " + given;
         return std::unexpected(std::move(problem));
     }
-    auto pin = sys::pin(where->real, sys::follow::no);
+    auto pin = sys::pin(where->real, sys::follow::never);
     if (!pin) {
         auto problem = std::move(pin).error();
         problem.detail = std::string{flag} + " " + given;

@@ -50,7 +50,7 @@ constexpr std::size_t guard_walk_limit = 1024; // directory entries, all grants 
 
 // A mask stands over an existing inode; its identity is checked again where it is mounted.
 [[nodiscard]] auto mask_over(std::string path, origin why) -> result<tree_entry> {
-    GLOVE_TRY(auto pin, sys::pin(path, sys::follow::no));
+    GLOVE_TRY(auto pin, sys::pin(path, sys::follow::never));
     GLOVE_TRY(const auto facts, sys::inspect(pin));
     return tree_entry{.path = std::move(path),
                       .kind = entry_kind::mask,

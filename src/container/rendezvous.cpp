@@ -82,11 +82,9 @@ using place_set = std::set<std::string, std::less<>>;
         const auto line = rest.substr(0, rest.find('\n'));
         rest.remove_prefix(std::min(line.size() + 1, rest.size()));
         const auto name = bound_path(line);
-        if (name.empty() || name.starts_with('@') || name == "Path") continue; // none, or abstract
-        if (!name.starts_with('/')) {
-            out.complete = false; // bound by a relative name: nobody knows where
-            continue;
-        }
+        // Abstract names stay outside with the network namespace; one bound by a relative name is
+        // anywhere, and only the walk can find it.
+        if (!name.starts_with('/')) continue;
         // Bound through a link, perhaps: grants go by canonical names.
         auto path = canonical(name);
         if (inside_any(roots, path) && type_of(path, out) == S_IFSOCK)

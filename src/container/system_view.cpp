@@ -76,8 +76,10 @@ struct found_place {
 
 // Empty when there is nothing, or nothing that the invoker may look at.
 [[nodiscard]] auto look(const std::string& host_path) -> result<std::optional<found_place>> {
-    auto pin = sys::pin(host_path, sys::follow::no);
+    auto pin = sys::pin(host_path, sys::follow::never);
     if (!pin) {
+        // A link on the way makes the whole path one.
+        if (pin.error().os == ELOOP) return found_place{{}, {.type = S_IFLNK}};
         if (is_absence(pin.error().os)) return std::nullopt;
         return std::unexpected(std::move(pin).error());
     }
@@ -122,36 +124,40 @@ struct found_place {
     return false;
 }
 
-[[nodiscard]] auto add_place(std::vector<tree_entry>& tree, const std::string& root,
-                             const std::string& path) -> result<> {
-    GLOVE_TRY(auto found, look(root + path));
-    if (!found) return {};
-    if (found->identity.type == S_IFLNK) {
-        GLOVE_TRY(auto target, sys::read_link(root + path));
-        tree.push_back(link_entry(path, std::move(target)));
-    } else if (found->identity.type == S_IFDIR)
-        tree.push_back(bind_entry(path, root + path, *std::move(found)));
+enum class links : std::uint8_t { as_they_are, resolved };
+
+// What a link leads to is shown under the link's name, unless it is visible anyway: then the link
+// is.
+[[nodiscard]] auto add_linked(std::vector<tree_entry>& tree, const std::string& root,
+                              const std::string& path) -> result<> {
+    GLOVE_TRY(auto real, real_inside(root, path));
+    if (real.empty()) return {}; // dangling on the host, so absent inside
+    if (covered(tree, real)) {
+        tree.push_back(link_entry(path, std::move(real)));
+        return {};
+    }
+    GLOVE_TRY(auto found, look(root + real));
+    if (found && (found->identity.type == S_IFREG || found->identity.type == S_IFDIR))
+        tree.push_back(bind_entry(path, root + real, *std::move(found)));
     return {};
 }
 
-// A configuration file may be a link into the store or into /usr: the link is kept when what it
-// leads to is visible, and what it leads to is shown under the link's name when it is not.
-[[nodiscard]] auto add_configuration(std::vector<tree_entry>& tree, const std::string& root,
-                                     const std::string& path) -> result<> {
+[[nodiscard]] auto add_found(std::vector<tree_entry>& tree, const std::string& root,
+                             const std::string& path, links how) -> result<> {
     GLOVE_TRY(auto found, look(root + path));
     if (!found) return {};
-    auto source = path;
     if (found->identity.type == S_IFLNK) {
-        GLOVE_TRY(source, real_inside(root, path));
-        if (source.empty()) return {}; // dangling on the host, so absent inside
-        if (covered(tree, source)) {
-            tree.push_back(link_entry(path, std::move(source)));
+        // Merged /usr: /bin may lead to a place that is added later, and stays a link.
+        if (how == links::as_they_are && found->pin) {
+            GLOVE_TRY(auto target, sys::read_link(root + path));
+            tree.push_back(link_entry(path, std::move(target)));
             return {};
         }
-        GLOVE_TRY(found, look(root + source));
+        return add_linked(tree, root, path);
     }
-    if (found && (found->identity.type == S_IFREG || found->identity.type == S_IFDIR))
-        tree.push_back(bind_entry(path, root + source, *std::move(found)));
+    const bool wanted = found->identity.type == S_IFDIR ||
+                        (how == links::resolved && found->identity.type == S_IFREG);
+    if (wanted) tree.push_back(bind_entry(path, root + path, *std::move(found)));
     return {};
 }
 
@@ -182,15 +188,16 @@ struct found_place {
 
 auto discover_system(const std::string& root) -> result<std::vector<tree_entry>> {
     std::vector<tree_entry> tree;
-    for (const auto* const place : system_places) GLOVE_CHECK(add_place(tree, root, place));
+    for (const auto* const place : system_places)
+        GLOVE_CHECK(add_found(tree, root, place, links::as_they_are));
     for (const auto* const path : public_configuration)
-        GLOVE_CHECK(add_configuration(tree, root, path));
+        GLOVE_CHECK(add_found(tree, root, path, links::resolved));
     GLOVE_TRY(const auto names, list_configuration(root));
     for (const auto& name : names)
         if (std::ranges::any_of(configuration_patterns, [&](const char* pattern) {
                 return ::fnmatch(pattern, name.c_str(), FNM_PATHNAME) == 0;
             }))
-            GLOVE_CHECK(add_configuration(tree, root, name));
+            GLOVE_CHECK(add_found(tree, root, name, links::resolved));
     return tree;
 }
 

@@ -35,8 +35,9 @@ constexpr ::mode_t permission_bits = 07777;
 auto pin(const std::string& path, follow last) -> result<unique_fd> {
     ::open_how how{};
     how.flags = O_PATH | O_CLOEXEC;
-    if (last == follow::no) how.flags |= O_NOFOLLOW;
+    if (last != follow::yes) how.flags |= O_NOFOLLOW;
     how.resolve = RESOLVE_NO_MAGICLINKS;
+    if (last == follow::never) how.resolve |= RESOLVE_NO_SYMLINKS;
     unique_fd fd{openat2(AT_FDCWD, path.c_str(), how)};
     if (!fd) return fail_os("file.pin", errno, path);
     return fd;

@@ -640,16 +640,16 @@ TEST(Plan, RoomForPrivateFilesIsNeverNone) {
 TEST(DefaultScratch, ItIsAtMostAQuarterOfMemoryWithItsInodes) {
     for (std::uint64_t ram = 256UL << 20U; ram <= 1UL << 40U; ram += ram / 7) {
         const auto budget = default_scratch(ram);
-        EXPECT_LE(budget.bytes + budget.inodes * 1024, ram / 4) << ram;
+        EXPECT_LE(budget.bytes + budget.inodes * 1536, ram / 4) << ram;
         EXPECT_GE(budget.bytes, ram / 6) << ram;
-        EXPECT_GE(budget.inodes, 16'384U) << ram;
+        EXPECT_GE(budget.inodes, 10'922U) << ram;
     }
 }
 
 TEST(DefaultScratch, ASmallOrUnknownMemoryStillGivesRoomAndABound) {
     for (const std::uint64_t ram : {0UL, 1UL, 64UL << 20U, (256UL << 20U) - 1}) {
         EXPECT_EQ(default_scratch(ram).bytes, 48UL << 20U) << ram;
-        EXPECT_EQ(default_scratch(ram).inodes, 16'384U) << ram;
+        EXPECT_EQ(default_scratch(ram).inodes, 10'922U) << ram;
     }
 }
 

@@ -67,7 +67,8 @@ class Signals(inside.Case):
         self.assertEqual(self.status(process)[:2], (0, b"saved\n"))
 
     def test_what_the_caller_ignores(self):
-        # As with nohup, and as in the background of a script: for Glove and for the agent.
+        # As with nohup, and as in the background of a script: Glove ignores it, and the agent, in a group
+        # of its own, is not told.
         for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
             process = self.up("echo up; read -r word; echo $word", preexec_fn=ignoring(number),
                               start_new_session=True)

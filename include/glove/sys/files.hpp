@@ -30,7 +30,11 @@ struct file_facts {
     std::uint64_t size = 0; // bytes
 };
 
-enum class follow : bool { no, yes };
+enum class follow : std::uint8_t {
+    never, // no component may be a link, but the last, which is pinned itself
+    no,    // a link in the last component is pinned itself
+    yes,
+};
 
 // O_PATH descriptor of what `path` names now: it stays this inode whatever happens to the name.
 [[nodiscard]] auto pin(const std::string& path, follow last) -> result<unique_fd>;

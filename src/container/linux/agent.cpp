@@ -31,19 +31,10 @@ struct kernel_sigaction {
     unsigned long mask;
 };
 
-// Whoever ignores one of these means everything it starts: nohup, and a job in the background of a
-// script. The terminal sends them to the whole process group, past Glove.
-[[nodiscard]] auto stays_ignored(int number) noexcept -> bool {
-    if (number != SIGHUP && number != SIGINT && number != SIGQUIT) return false;
-    kernel_sigaction now{};
-    return ::syscall(SYS_rt_sigaction, number, nullptr, &now, sizeof now.mask) == 0 &&
-           now.handler == SIG_IGN;
-}
-
 [[nodiscard]] auto reset_signals() noexcept -> failure {
     const kernel_sigaction standard{};
     for (int number = 1; number <= 64; ++number) {
-        if (number == SIGKILL || number == SIGSTOP || stays_ignored(number)) continue;
+        if (number == SIGKILL || number == SIGSTOP) continue;
         if (::syscall(SYS_rt_sigaction, number, &standard, nullptr, sizeof standard.mask) != 0)
             return {.os = errno, .where = call::sigaction};
     }
