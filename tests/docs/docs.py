@@ -162,8 +162,13 @@ def setup_steps(project):
     return re.findall(r'^\s+\{"([\w.]+)", \w+, "([^"]*)"\},', project.read("src/container/linux/init.cpp"), re.M)
 
 
-def proc_guards(project, how):
-    return re.findall(rf'\{{"([\w-]+)", guard::{how}\}}', project.read("src/container/linux/mounts.cpp"))
+def proc_guards(project, how, whom="everybody"):
+    """The names of /proc that are guarded in this way, against everybody or against the host's root."""
+    body = re.search(r"\bproc_guards\[\] = \{\n(.*?)\n\};", project.read("src/container/linux/mounts.cpp"), re.S)[1]
+    rows = re.findall(r'\{"([\w-]+)", guard::(\w+)(?:, against::(\w+))?\},', body)
+    if len(rows) != body.count("{"):
+        raise ValueError("a row of proc_guards cannot be read")
+    return [name for name, what, who in rows if (what, who or "everybody") == (how, whom)]
 
 
 def tiers(project):
@@ -202,9 +207,21 @@ def records(project):
     return ran, refused, lines
 
 
+EFFECTS = {"ends": "ends the run", "passes": "is passed on", "stops": "stops the run"}
+
+
 def signals(project):
-    rows = re.findall(r"forwarded_signal\{(SIG\w+), (true|false)\}", project.read("src/run/supervise.cpp"))
-    return [[name, "yes" if ends == "true" else "no"] for name, ends in rows]
+    rows = re.findall(r"noted_signal\{(SIG\w+), effect::(\w+)\}", project.read("src/run/supervise.cpp"))
+    return [[name, EFFECTS[effect]] for name, effect in rows]
+
+
+def messages(project):
+    """What supervisor and init can say to each other, and who says it."""
+    protocol = project.read("src/container/linux/protocol.hpp")
+    for who, name in (("supervisor", "order"), ("init", "news")):
+        body = re.search(rf"enum class {name} [^{{]*\{{(.*?)\n\}};", protocol, re.S)[1]
+        for word in re.findall(r"^\s+(\w+),", body, re.M):
+            yield [who, f"`{word}`"]
 
 
 def places(project):
@@ -226,27 +243,32 @@ def expected_tables(project):
     yield exec_page, "causes", [[f"`{name}`"] for name in array(project, "src/run/supervise.cpp", "cause_names")]
     yield story, "steps", [[f"`{name}`", None, layer] for name, layer in setup_steps(project)]
     folders = re.search(r"foreach\(component ([\w ]+)\)", project.read("src/CMakeLists.txt"))[1].split()
+    yield story, "messages", list(messages(project))
     yield story, "components", [[f"`{name}`"] for name in folders]
 
 
 def expected_lists(project):
     """(page, list, items in any order)."""
     exec_page, model = "docs/exec.md", "docs/threat-model.md"
-    plan_source, view = "src/container/plan.cpp", "src/container/system_view.cpp"
+    grants, view = "src/container/grants.cpp", "src/container/system_view.cpp"
     variables = "src/container/environment.cpp"
     home = re.search(r'home_directory = "([^"]+)"', project.read("include/glove/container/plan.hpp"))[1]
-    yield exec_page, "closed-places", array(project, plan_source, "closed_places")
-    yield exec_page, "shared-places", array(project, plan_source, "shared_places") + [home]
+    yield exec_page, "closed-places", array(project, grants, "closed_places")
+    yield exec_page, "shared-places", array(project, grants, "shared_places") + [home]
     yield exec_page, "scratch-places", places(project)
     yield exec_page, "system-places", array(project, view, "system_places")
-    yield exec_page, "etc", array(project, view, "public_configuration")
+    yield exec_page, "etc", (array(project, view, "public_configuration")
+                             + array(project, view, "configuration_patterns"))
     yield exec_page, "synthesised", synthesised(project)
     yield exec_page, "managed-variables", array(project, variables, "managed_names")
     yield exec_page, "inherited-variables", array(project, variables, "inherited_names")
     codes = re.search(r"enum class errc[^{]*\{(.*?)\}", project.read("include/glove/base/error.hpp"), re.S)[1]
     yield exec_page, "error-codes", re.findall(r"\w+", codes)
     yield model, "proc-masked", proc_guards(project, "masked")
+    yield model, "proc-masked-for-root", proc_guards(project, "masked", "host_root")
     yield model, "proc-read-only", proc_guards(project, "read_only")
+    kernel = array(project, "src/container/mount_table.cpp", "kernel_filesystems")
+    yield exec_page, "kernel-filesystems", kernel
 
 
 def tables(project):
@@ -269,10 +291,12 @@ def constants(project):
     """Numbers that the text repeats."""
     grace = re.search(r"termination_grace\{(\d+)\}", project.read("src/run/supervise.hpp"))[1]
     walk = re.search(r"guard_walk_limit = (\d+);", project.read("src/container/plan.cpp"))[1]
+    inode = int(re.search(r"inode_bytes = (\d+);", project.read("src/container/plan.cpp"))[1]) / 1024
     path = re.search(r'search_path =\s+"([^"]+)"', project.read("include/glove/container/plan.hpp"))[1]
     for page, words in (("docs/exec.md", f"{grace} seconds later"), ("docs/man/glove-exec.1", f"{grace} seconds later"),
                         ("docs/exec.md", f"first {walk} directory entries"),
-                        ("docs/threat-model.md", f"first {walk} directory entries"), ("docs/exec.md", f"`{path}`")):
+                        ("docs/threat-model.md", f"first {walk} directory entries"), ("docs/exec.md", f"`{path}`"),
+                        ("docs/exec.md", f"{inode:g} KiB")):
         if words not in " ".join(project.texts[page].split()):
             yield page, f'does not say "{words}"'
     manual = project.texts["docs/man/glove-exec.1"].split(".SH EXIT STATUS")[1]

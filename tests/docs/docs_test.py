@@ -81,7 +81,9 @@ class Rules(unittest.TestCase):
     def test_the_words_in_a_table(self):
         self.fires("tables", EXEC, "TCP and UDP on", "TCP on", "table network-tiers")
         self.fires("tables", EXEC, "not there yet |", "yes |", "table network-tiers")
-        self.fires("tables", EXEC, "| SIGUSR2 | no |", "| SIGUSR2 | yes |", "table signals")
+        self.fires("tables", EXEC, "| SIGUSR2 | is passed on |", "| SIGUSR2 | ends the run |", "table signals")
+        self.fires("tables", EXEC, "| SIGTSTP | stops the run |", "| SIGTSTP | is passed on |", "table signals")
+        self.fires("tables", STORY, "| init | `started` |", "| supervisor | `started` |", "table messages")
         self.fires("tables", STORY, "| new session keyring |", "| keyring |", "table steps")
         self.fires("layers", STORY, "| new session keyring |", "| keyring |", "lists the layers")
         self.fires("layers", STORY, "once: user, pid,", "once: pid, user,", "supervisor's layers")
@@ -94,13 +96,29 @@ class Rules(unittest.TestCase):
                 changed = listed.replace(f"`{item}`", "`other`", 1)
                 self.fires("lists", page, mark + listed, mark + changed, f"list {name}")
 
+    def test_lists_of_proc_are_apart(self):
+        """A row that holds for root only may not stand among those that hold for everybody."""
+        self.fires("lists", MODEL, "`kpageflags`", "", "list proc-masked-for-root: differs in ['kpageflags']")
+        self.fires("lists", MODEL, "`kcore`", "`kcore` `kpageflags`", "list proc-masked: differs in ['kpageflags']")
+        self.fires("lists", MODEL, "`pressure`", "", "list proc-read-only: differs in ['pressure']")
+
+    def test_a_table_of_the_source_that_cannot_be_read(self):
+        read = self.project.read
+        self.project.read = lambda path: read(path).replace("against::host_root}", "against::host_root, 1}")
+        try:
+            self.assertRaises(ValueError, self.found, "lists")
+        finally:
+            self.project.read = read
+
     def test_members_of_records(self):
         self.fires("members", EXEC, "| `limits_hit` |", "| `limit` |", "table report-members")
         self.fires("members", EXEC, "| `guard_search_complete` |", "| `more` | |\n| `guard_search_complete` |", "too many")
+        self.fires("members", EXEC, "| `notes` |", "| `remarks` |", "table report-members")
         self.fires("members", EXEC, "| `latency_ns` |", "| `delay_ns` |", "table audit-members")
 
     def test_numbers(self):
         self.fires("constants", MODEL, "first 1024 directory", "first 1000 directory", "1024")
+        self.fires("constants", EXEC, "1.5 KiB", "2 KiB", "1.5 KiB")
         self.fires("constants", PAGE, ".TP\n.B 126", ".TP\n.B 124", "the statuses are")
         self.fires("constants", PAGE, "5 seconds later", "9 seconds later", "5 seconds later")
 
