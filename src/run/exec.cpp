@@ -4,19 +4,17 @@
 // There is no path in this file on which the command runs outside of the perimeter.
 #include "run/description.hpp"
 #include "run/output_relay.hpp"
+#include "run/streams.hpp"
 #include "run/supervise.hpp"
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fcntl.h>
 #include <glove/audit/jsonl.hpp>
 #include <glove/base/text.hpp>
 #include <glove/run/exec.hpp>
 #include <glove/sys/clock.hpp>
 #include <glove/sys/entropy.hpp>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -68,54 +66,6 @@ struct file_places {
         GLOVE_TRY(out.report, absolute(*request.report));
     }
     return out;
-}
-
-// Why the agent cannot be given a stream of this kind; empty when it can.
-[[nodiscard]] auto stream_fault(int stream, const struct ::stat& found) -> std::string_view {
-    if (S_ISDIR(found.st_mode)) return "is a directory: it would lead the agent out of its root";
-    if (S_ISBLK(found.st_mode)) return "is a block device: it would show the agent a whole disk";
-    if (!S_ISSOCK(found.st_mode)) return {};
-    // A socket keeps the network it was made in. A connected Unix stream can reach nobody but its
-    // peer.
-    int domain = 0;
-    int type = 0;
-    ::socklen_t size = sizeof domain;
-    ::sockaddr_storage peer{};
-    ::socklen_t peer_size = sizeof peer;
-    const bool known = ::getsockopt(stream, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 &&
-                       ::getsockopt(stream, SOL_SOCKET, SO_TYPE, &type, &size) == 0;
-    const bool confined =
-        known && domain == AF_UNIX && type == SOCK_STREAM &&
-        ::getpeername(stream, reinterpret_cast<::sockaddr*>(&peer), &peer_size) == 0;
-    return confined ? std::string_view{} : "is a socket that can reach this machine's network";
-}
-
-// What a stream leads to is not bounded by the new root or the network namespace.
-[[nodiscard]] auto check_streams() -> result<> {
-    constexpr const char* names[] = {"standard input", "standard output", "standard error"};
-    for (int stream = 0; stream < 3; ++stream) {
-        struct ::stat found{};
-        if (::fstat(stream, &found) != 0) return fail_os("exec.streams", errno, names[stream]);
-        if (const auto fault = stream_fault(stream, found); !fault.empty())
-            return fail(errc::not_permitted, "exec.streams",
-                        std::string{names[stream]}.append(" ").append(fault),
-                        "put a pipe between, as in: ... | glove exec ... | cat");
-    }
-    return {};
-}
-
-// A job that talks to the terminal must be in the foreground's process group.
-[[nodiscard]] auto on_terminal() -> bool {
-    return ::isatty(0) == 1 || ::isatty(1) == 1 || ::isatty(2) == 1;
-}
-
-// Glove must not keep a pipe alive that the agent has closed.
-[[nodiscard]] auto let_go_of_streams(bool relayed) -> result<> {
-    const sys::unique_fd nothing{::open("/dev/null", O_RDWR | O_CLOEXEC)};
-    if (!nothing) return fail_os("exec.streams", errno, "/dev/null");
-    if (::dup2(nothing.get(), 0) < 0) return fail_os("exec.streams");
-    if (!relayed && ::dup2(nothing.get(), 1) < 0) return fail_os("exec.streams");
-    return {};
 }
 
 [[nodiscard]] auto in_one_line(const error& problem) -> std::string {
@@ -283,12 +233,16 @@ private:
     return {};
 }
 
-[[nodiscard]] auto with_exec_advice(error problem, const std::string& program) -> error {
+// What the operator can do, where it shows only from here.
+[[nodiscard]] auto with_advice(error problem, const std::string& program) -> error {
+    if (problem.os == ENOSYS && std::getenv("GLOVE_SANDBOXED") != nullptr)
+        problem.remedy = "this is inside a Glove sandbox already; start the command without glove";
     if (problem.step != container::exec_step || problem.code != errc::not_found) return problem;
     if (const auto outside = found_outside(program); !outside.empty())
-        problem.remedy = "outside it is " + outside +
-                         ", which the command cannot see: grant its "
-                         "directory with --read, and name the program by its full path";
+        problem.remedy =
+            "outside it is " + outside +
+            ", which the command cannot see: grant its directory with --read, and name "
+            "the program by its full path";
     return problem;
 }
 
@@ -304,22 +258,17 @@ void tell_before(const container::plan& plan) {
 
 } // namespace
 
-auto claim_standard_streams() -> result<> {
-    for (int stream = 0; stream < 3; ++stream) {
-        if (::fcntl(stream, F_GETFD) >= 0) continue;
-        // The lowest free number is this one.
-        sys::unique_fd opened{::open("/dev/null", O_RDWR)};
-        if (opened.get() != stream) return fail_os("exec.streams", EBADF, "/dev/null");
-        (void)opened.release();
-    }
-    return {};
+namespace {
+
+[[nodiscard]] auto check_identity() -> result<> {
+    if (::getuid() == ::geteuid() && ::getgid() == ::getegid()) return {};
+    return fail(errc::not_permitted, "exec.identity",
+                "the real and the effective user or group differ",
+                "start glove as one user; it needs no set-uid program around it");
 }
 
-auto exec(exec_request request) -> result<int> {
-    if (::getuid() != ::geteuid() || ::getgid() != ::getegid())
-        return fail(errc::not_permitted, "exec.identity",
-                    "the real and the effective user or group differ",
-                    "start glove as one user; it needs no set-uid program around it");
+[[nodiscard]] auto plan_and_run(exec_request request) -> result<int> {
+    GLOVE_CHECK(check_identity());
     GLOVE_CHECK(check_streams());
     GLOVE_TRY(const auto open_files, container::raise_open_files());
     GLOVE_TRY(auto places, find_places(request));
@@ -329,9 +278,16 @@ auto exec(exec_request request) -> result<int> {
     GLOVE_TRY(auto plan, container::make_plan(request.profile));
     if (request.explain) return explain(request, plan);
     tell_before(plan);
-    const auto program = plan.argv.front();
-    auto status = exec_run{std::move(request), std::move(plan), std::move(places), open_files}.go();
-    if (!status) return std::unexpected(with_exec_advice(std::move(status).error(), program));
+    return exec_run{std::move(request), std::move(plan), std::move(places), open_files}.go();
+}
+
+} // namespace
+
+auto exec(exec_request request) -> result<int> {
+    const auto program =
+        request.profile.argv.empty() ? std::string{} : request.profile.argv.front();
+    auto status = plan_and_run(std::move(request));
+    if (!status) return std::unexpected(with_advice(std::move(status).error(), program));
     return status;
 }
 

@@ -30,8 +30,8 @@ namespace {
 }
 
 constexpr std::string_view apparmor_advice =
-    "AppArmor restricts unprivileged user namespaces on this machine: install Glove's AppArmor "
-    "profile, or as root run: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0";
+    "AppArmor restricts unprivileged user namespaces on this machine: as root run: sysctl -w "
+    "kernel.apparmor_restrict_unprivileged_userns=0";
 constexpr std::string_view filter_advice =
     "a system-call filter of the surrounding container forbids this: allow user namespaces there "
     "(Docker: --security-opt seccomp=unconfined), or run Glove outside of it";

@@ -32,11 +32,13 @@ struct setup_step {
 // mounts.cpp
 failure mount_root(setup_state&) noexcept;
 failure mount_tree(setup_state&) noexcept;
+failure mount_terminals(setup_state&) noexcept;
+failure enter_root(setup_state&) noexcept;
+
+// proc.cpp
 failure mount_proc(setup_state&) noexcept;
 failure forbid_user_namespaces(setup_state&) noexcept;
 failure guard_proc(setup_state&) noexcept;
-failure mount_terminals(setup_state&) noexcept;
-failure enter_root(setup_state&) noexcept;
 
 // agent.cpp
 failure start_agent(setup_state&) noexcept;
