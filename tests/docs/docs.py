@@ -164,7 +164,7 @@ def setup_steps(project):
 
 def proc_guards(project, how, whom="everybody"):
     """The names of /proc that are guarded in this way, against everybody or against the host's root."""
-    body = re.search(r"\bproc_guards\[\] = \{\n(.*?)\n\};", project.read("src/container/linux/mounts.cpp"), re.S)[1]
+    body = re.search(r"\bproc_guards\[\] = \{\n(.*?)\n\};", project.read("src/container/linux/proc.cpp"), re.S)[1]
     rows = re.findall(r'\{"([\w-]+)", guard::(\w+)(?:, against::(\w+))?\},', body)
     if len(rows) != body.count("{"):
         raise ValueError("a row of proc_guards cannot be read")
