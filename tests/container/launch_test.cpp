@@ -85,7 +85,7 @@ TEST(CallNames, EachCallIsReportedByItsOwnName) {
         GLOVE_ROW(mkdirat),     GLOVE_ROW(mount_setattr), GLOVE_ROW(move_mount),
         GLOVE_ROW(open_tree),   GLOVE_ROW(openat),        GLOVE_ROW(openat2),
         GLOVE_ROW(pivot_root),  GLOVE_ROW(prctl),         GLOVE_ROW(recv),
-        GLOVE_ROW(seccomp),     GLOVE_ROW(setpgid),       GLOVE_ROW(setrlimit),
+        GLOVE_ROW(seccomp),     GLOVE_ROW(setsid),        GLOVE_ROW(setrlimit),
         GLOVE_ROW(sethostname), GLOVE_ROW(sigaction),     GLOVE_ROW(signalfd),
         GLOVE_ROW(sigprocmask), GLOVE_ROW(socket),        GLOVE_ROW(statx),
         GLOVE_ROW(symlinkat),   GLOVE_ROW(umount2),       GLOVE_ROW(unlinkat),

@@ -142,10 +142,11 @@ auto watch_children(setup_state& state) noexcept -> failure {
     return outcome(state.children >= 0, call::signalfd);
 }
 
-// A group of its own, so that "my group" names nobody outside. On the caller's terminal the agent
-// must stay in the foreground's group; there the guard filter keeps it from using that.
-auto leave_process_group(setup_state& state) noexcept -> failure {
-    return outcome(state.plan->shared_group || ::setpgid(0, 0) == 0, call::setpgid);
+// A session of its own: "my group" names nobody outside, and the caller's terminal is out of reach.
+// On that terminal the agent must stay in the foreground's group; there the guard filter keeps it
+// from using the group.
+auto leave_session(setup_state& state) noexcept -> failure {
+    return outcome(state.plan->shared_group || ::setsid() >= 0, call::setsid);
 }
 
 // The caller's /dev/null is a node of the host, which root's agent could chmod for everybody.
@@ -183,7 +184,7 @@ constexpr setup_step steps[] = {
     {"mount.terminals", mount_terminals, "own terminals"},
     {"mount.enter", enter_root, "old root detached, new root read-only"},
     {"init.streams", own_null_streams, ""},
-    {"init.process_group", leave_process_group, "signals stay inside"},
+    {"init.session", leave_session, "signals stay inside"},
     {"init.no_new_privileges", forbid_new_privileges, "no new privileges"},
     {"init.capabilities", drop_capabilities, "no capability in any set"},
     {"init.child_events", watch_children, ""},

@@ -45,8 +45,8 @@ enum class call : std::uint8_t {
     prctl,
     recv,
     seccomp,
-    setpgid,
     setrlimit,
+    setsid,
     sethostname,
     sigaction,
     signalfd,
@@ -60,12 +60,12 @@ enum class call : std::uint8_t {
     write,
 };
 inline constexpr auto call_names = std::to_array<std::string_view>({
-    "",           "capset",      "chdir",   "clone",     "close_range", "dup2",
-    "dup3",       "execve",      "fchdir",  "fchmod",    "fsconfig",    "fsmount",
-    "fsopen",     "getdents64",  "ioctl",   "keyctl",    "mkdirat",     "mount_setattr",
-    "move_mount", "open_tree",   "openat",  "openat2",   "pivot_root",  "prctl",
-    "recv",       "seccomp",     "setpgid", "setrlimit", "sethostname", "sigaction",
-    "signalfd",   "sigprocmask", "socket",  "statx",     "symlinkat",   "umount2",
+    "",           "capset",      "chdir",     "clone",   "close_range", "dup2",
+    "dup3",       "execve",      "fchdir",    "fchmod",  "fsconfig",    "fsmount",
+    "fsopen",     "getdents64",  "ioctl",     "keyctl",  "mkdirat",     "mount_setattr",
+    "move_mount", "open_tree",   "openat",    "openat2", "pivot_root",  "prctl",
+    "recv",       "seccomp",     "setrlimit", "setsid",  "sethostname", "sigaction",
+    "signalfd",   "sigprocmask", "socket",    "statx",   "symlinkat",   "umount2",
     "unlinkat",   "unshare",     "write",
 });
 static_assert(call_names.size() == static_cast<std::size_t>(call::write) + 1);
