@@ -28,14 +28,16 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
 SOAK = os.environ.get("GLOVE_SOAK") == "1"
 JOBS = int(os.environ.get("GLOVE_FAULT_JOBS", (os.cpu_count() or 1) + 1))
 # The host's table of sockets decides how many paths are looked at, and it changes while the tests run:
-# how often these are made is nobody's promise. Of the others, few may be missed.
-UNSTEADY = {"newfstatat", "readlink", "brk", "read"}
+# how often these are made is nobody's promise, nor how often the watch of a run wakes up. Of the others,
+# few may be missed.
+UNSTEADY = {"newfstatat", "readlink", "brk", "read", "ppoll"}
 UNREACHED = 0.01
 
 # Calls that are left alone, and why.
 NOT_INJECTED = {
     "brk": "tells a failure by an unchanged break, which no errno can imitate",
     "exit_group": "does not return", "geteuid": "cannot fail", "getegid": "cannot fail",
+    "getuid": "cannot fail", "getgid": "cannot fail",
     "umask": "cannot fail",
 }
 # role, call, path or occurrence or None for any: why its failure need not end the run.
@@ -291,7 +293,14 @@ class Faults(unittest.TestCase):
             result = self.bench.run(case.scenario, *case.injection())
             if not result.hit:
                 result = self.bench.run(case.scenario, *case.injection())
-            return case, result, self.judge.defects(case, result)
+            found = self.judge.defects(case, result)
+            # The count moved, and another call than the one that is judged was failed: look again.
+            for _ in range(2 if case.name in UNSTEADY else 0):
+                if not found:
+                    break
+                result = self.bench.run(case.scenario, *case.injection())
+                found = self.judge.defects(case, result)
+            return case, result, found
 
         done = self.bench.map(work, cases)
         self.assertEqual(mounts(), before, "mounts are left on the host")

@@ -90,6 +90,7 @@ class Signals(inside.Case):
     def test_a_hangup_of_the_group(self):
         process = self.up("echo up; read -r word; echo $word", start_new_session=True)
         os.killpg(process.pid, signal.SIGHUP)
+        process.wait(4 * GRACE) # before its input ends
         self.assertEqual(self.status(process)[:2], (129, b""))
 
     def test_other_ignored_signals_do_not_reach_the_agent(self):
