@@ -32,6 +32,10 @@ using json = wire::json::writer;
 [[nodiscard]] auto is_pinned(entry_kind kind) -> bool {
     return kind == entry_kind::bind || kind == entry_kind::device;
 }
+// What a mask covers is compared with what was looked at only where the operator asked for it.
+[[nodiscard]] auto is_compared(const tree_entry& entry) -> bool {
+    return is_pinned(entry.kind) || entry.origin == origin::hidden;
+}
 
 void write_entry(json& w, const tree_entry& entry) {
     w.begin_object();
@@ -40,8 +44,8 @@ void write_entry(json& w, const tree_entry& entry) {
     w.member("origin", origin_name(entry.origin));
     w.member("access", entry.mode == access::write ? "write" : "read");
     if (entry.kind == entry_kind::link) w.member("target", entry.text);
-    if (is_pinned(entry.kind)) {
-        w.member("source", entry.text);
+    if (is_pinned(entry.kind)) w.member("source", entry.text);
+    if (is_compared(entry)) {
         w.member("device", entry.identity.device);
         w.member("inode", entry.identity.inode);
     }

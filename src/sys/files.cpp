@@ -112,7 +112,20 @@ auto sync(fd_ref file) -> result<> {
 
 namespace {
 
+// A caller's umask may take a new directory away from its owner, too.
+class umask_for_owner {
+public:
+    umask_for_owner() noexcept = default;
+    umask_for_owner(const umask_for_owner&) = delete;
+    auto operator=(const umask_for_owner&) -> umask_for_owner& = delete;
+    ~umask_for_owner() { (void)::umask(before_); }
+
+private:
+    ::mode_t before_ = ::umask(0077);
+};
+
 [[nodiscard]] auto make_missing(const std::string& path) -> result<> {
+    const umask_for_owner private_modes;
     if (::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return {}; // the common case first
     if (errno != ENOENT) return fail_os("file.make_directory", errno, path);
     for (auto at = path.find('/', 1); at != std::string::npos; at = path.find('/', at + 1)) {
@@ -159,6 +172,26 @@ auto open_private_append(fd_ref directory, const std::string& name) -> result<un
     return file;
 }
 
+namespace {
+
+struct new_file {
+    unique_fd file;
+    std::string name;
+};
+
+// A file that becomes `name` when it is complete.
+[[nodiscard]] auto make_beside(fd_ref directory, const std::string& name) -> result<new_file> {
+    system_entropy random;
+    GLOVE_TRY(const auto suffix, random_id(random));
+    new_file out{.file = {}, .name = "." + name + "." + suffix};
+    out.file = open_plain(directory.get(), out.name.c_str(),
+                          O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+    if (!out.file) return fail_os("file.create", errno, name);
+    return out;
+}
+
+} // namespace
+
 auto check_replaceable(fd_ref directory, const std::string& name) -> result<> {
     if (name.empty()) return fail(errc::invalid_input, "file.replace", "a file name is missing");
     struct ::stat found{};
@@ -168,24 +201,21 @@ auto check_replaceable(fd_ref directory, const std::string& name) -> result<> {
         if (found.st_uid != ::geteuid())
             return fail(errc::not_permitted, "file.replace", name + " belongs to another user");
     } else if (errno != ENOENT) return fail_os("file.replace", errno, name);
-    if (::faccessat(directory.get(), ".", W_OK | X_OK, AT_EACCESS) != 0)
+    // Permission is not enough: /proc and /sys let root write and take no file.
+    GLOVE_TRY(const auto trial, make_beside(directory, name));
+    if (::unlinkat(directory.get(), trial.name.c_str(), 0) != 0)
         return fail_os("file.replace", errno, name);
     return {};
 }
 
 auto replace_private_file(fd_ref directory, const std::string& name, std::string_view content)
     -> result<> {
-    system_entropy random;
-    GLOVE_TRY(const auto suffix, random_id(random));
-    const auto temporary = "." + name + "." + suffix;
-    const auto file = open_plain(directory.get(), temporary.c_str(),
-                                 O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
-    if (!file) return fail_os("file.create", errno, name);
-    auto written = write_all(file, content);
+    GLOVE_TRY(const auto made, make_beside(directory, name));
+    auto written = write_all(made.file, content);
     if (written &&
-        ::renameat(directory.get(), temporary.c_str(), directory.get(), name.c_str()) != 0)
+        ::renameat(directory.get(), made.name.c_str(), directory.get(), name.c_str()) != 0)
         written = fail_os("file.rename", errno, name);
-    if (!written) (void)::unlinkat(directory.get(), temporary.c_str(), 0);
+    if (!written) (void)::unlinkat(directory.get(), made.name.c_str(), 0);
     return written;
 }
 

@@ -1,7 +1,7 @@
 // What the agent is handed: three streams, named variables, plain signals and limits; words of the
 // command line are never options of Glove; a terminal cannot be typed into.
 #include "agents/scene.hpp"
-#include <sys/ioctl.h>
+#include "support/pseudo_terminal.hpp"
 #include <sys/resource.h>
 #include <sys/socket.h>
 
@@ -116,6 +116,8 @@ protected:
         asked.environment["SSH_AUTH_SOCK"] = "/run/s3cr3t.sock";
         asked.environment["LD_LIBRARY_PATH"] = "/s3cr3t";
         asked.environment["LC_ALL"] = "C.UTF-8";
+        asked.environment["LC_API_KEY"] = "s3cr3t";
+        asked.environment["LC_TIME"] = "C";
         return judged(run(asked));
     }
 };
@@ -126,6 +128,9 @@ TEST_F(Environment, holds_no_variable_that_was_not_named) {
     EXPECT_EQ(with_secrets({"environment", "API_KEY"}, {"--env", "API_KEY"}).said, "s3cr3t");
     EXPECT_EQ(with_secrets({"environment", "MINE"}, {"--env", "MINE=a=b"}).said, "a=b");
     EXPECT_EQ(with_secrets({"environment", "LC_ALL"}).said, "C.UTF-8");
+    EXPECT_EQ(with_secrets({"environment", "LC_TIME"}).said, "C");
+    EXPECT_TRUE(denied(with_secrets({"environment", "LC_API_KEY"}), "not set"));
+    EXPECT_EQ(with_secrets({"environment", "LC_API_KEY"}, {"--env", "LC_API_KEY"}).said, "s3cr3t");
     EXPECT_EQ(with_secrets({"environment", "HOME"}).said, "/home/agent");
     EXPECT_EQ(with_secrets({"environment", "TMPDIR"}).said, "/tmp");
     EXPECT_EQ(with_secrets({"environment", "GLOVE_SANDBOXED"}).said, "1");
@@ -209,26 +214,10 @@ TEST_F(Inherited, limits_leave_no_core_and_as_many_files_as_the_caller_had) {
 
 class Terminal : public Scene {
 protected:
-    Terminal() {
-        EXPECT_GE(master_, 0);
-        EXPECT_EQ(::grantpt(master_), 0);
-        EXPECT_EQ(::unlockpt(master_), 0);
-        std::array<char, 128> name{};
-        EXPECT_EQ(::ptsname_r(master_, name.data(), name.size()), 0);
-        slave_ = ::open(name.data(), O_RDWR | O_NOCTTY | O_CLOEXEC);
-        EXPECT_GE(slave_, 0);
-    }
-    ~Terminal() override {
-        ::close(slave_);
-        ::close(master_);
-    }
     // At the terminal, which is the session's own.
     [[nodiscard]] auto at_terminal(command asked) const -> outcome {
-        asked.standard_input = slave_;
-        asked.before_exec = [] {
-            (void)::setsid();
-            (void)::ioctl(0, TIOCSCTTY, 0);
-        };
+        asked.standard_input = terminal_.end();
+        asked.before_exec = pseudo_terminal::take;
         return judged(run(asked));
     }
     [[nodiscard]] auto inside_at(const std::string& attack) const {
@@ -239,8 +228,7 @@ protected:
     }
 
 private:
-    int master_ = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
-    int slave_ = -1;
+    pseudo_terminal terminal_;
 };
 
 TEST_F(Terminal, cannot_be_typed_or_pasted_into) {

@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <spawn.h>
 #include <string_view>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 namespace glove::container::seccomp {
@@ -111,7 +112,7 @@ void add_processes(std::vector<argument_case>& out) {
                        EPERM,
                        {SYS_clone, {SIGCHLD | high}}});
     }
-    for (const auto request : words(0x5412, 0x541c, 0x5423))
+    for (const auto request : words(0x5412, 0x541c, 0x5423, 0x540c, 0x50009401, 0x50009417))
         for (const auto above : words(0UL, high, ~0UL << 32))
             out.push_back({"ioctl " + std::to_string(request),
                            offline,
@@ -306,6 +307,10 @@ auto refused_by_number() -> std::vector<number_case> {
         {"io_uring_setup", {SYS_io_uring_setup, {0, 0}}, ENOSYS},
         {"io_uring_enter", {SYS_io_uring_enter, {no, 0, 0, 0, 0}}, ENOSYS},
         {"io_uring_register", {SYS_io_uring_register, {no, 0, 0, 0}}, ENOSYS},
+        {"io_setup", {SYS_io_setup, {1, 0}}, ENOSYS},
+        {"io_destroy", {SYS_io_destroy, {no}}, ENOSYS},
+        {"io_submit", {SYS_io_submit, {no, 0, 0}}, ENOSYS},
+        {"io_getevents", {SYS_io_getevents, {no, 0, 0, 0, 0}}, ENOSYS},
         {"a number nobody listed", {600}, ENOSYS, false},
         {"the number that tracers skip with", {-1}, ENOSYS, false},
     };
@@ -331,6 +336,44 @@ TEST(SeccompKernel, a_call_refused_by_its_number_answers_the_filter_and_not_the_
             const auto seen = spend({.filtered = false}, c.made);
             if (seen.error == ENOSYS) continue; // this kernel was built without the call
             EXPECT_NE(seen.error, c.error);
+        }
+}
+
+// In a group of its own, where the attack that works reaches nobody else.
+TEST(SeccompKernel, the_own_group_cannot_be_named_under_the_guard) {
+    constexpr std::uint64_t group_flag = 4;
+    const auto in_own_group = [](const call& made) {
+        return [made] {
+            if (::setpgid(0, 0) != 0) return -2L;
+            auto ready = made;
+            if (made.number == SYS_pidfd_send_signal) {
+                const auto handle = ::syscall(SYS_pidfd_open, ::getpid(), 0);
+                if (handle < 0) return -3L;
+                ready.with[0] = static_cast<std::uint64_t>(handle);
+            }
+            errno = 0;
+            return ready();
+        };
+    };
+    for (const auto above : words(0UL, high))
+        for (const bool drop : identities()) {
+            for (const auto& [refused, twin] : std::vector<std::pair<call, call>>{
+                     {{SYS_kill, {0 | above, 0}}, {SYS_getpriority, {PRIO_PGRP, 0 | above}}},
+                     {{SYS_pidfd_send_signal, {0, 0, 0, group_flag | above}},
+                      {SYS_pidfd_send_signal, {0, 0, 0, 0 | above}}},
+                     {{SYS_setpriority, {PRIO_PGRP | above, 0 | above, 19}},
+                      {SYS_setpriority, {PRIO_PROCESS | above, 0 | above, 19}}},
+                     {{SYS_ioprio_set, {2 | above, 0 | above, 2 << 13 | 7}},
+                      {SYS_ioprio_set, {1 | above, 0 | above, 2 << 13 | 7}}}}) {
+                SCOPED_TRACE("call " + std::to_string(refused.number) +
+                             (drop ? " (as nobody)" : ""));
+                const setup guarded{.drop = drop, .guarded = true};
+                EXPECT_EQ(spend(guarded, in_own_group(refused)).error, EPERM);
+                EXPECT_GE(spend(guarded, in_own_group(twin)).value, 0);
+                const auto without = spend({.drop = drop}, in_own_group(refused));
+                if (without.error == EINVAL) continue; // a kernel without that flag
+                EXPECT_GE(without.value, 0);
+            }
         }
 }
 

@@ -50,7 +50,8 @@ enum class follow : std::uint8_t {
 [[nodiscard]] auto write_all(fd_ref file, std::string_view bytes) -> result<>;
 [[nodiscard]] auto sync(fd_ref file) -> result<>;
 
-// Creates every missing directory of the absolute `path` with mode 0700 and opens the last one.
+// Creates every missing directory of the absolute `path` with mode 0700, whatever the umask, and
+// opens the last one.
 [[nodiscard]] auto make_directory(const std::string& path) -> result<unique_fd>;
 // The same, and the last one must be owned by the caller, not a link, and closed to other writers.
 [[nodiscard]] auto make_private_directory(const std::string& path) -> result<unique_fd>;
@@ -58,8 +59,8 @@ enum class follow : std::uint8_t {
 // owned by the caller, mode 0600 and have one link.
 [[nodiscard]] auto open_private_append(fd_ref directory, const std::string& name)
     -> result<unique_fd>;
-// Whether `replace_private_file` may be expected to work: the directory can be written, and `name`
-// is free or a regular file of the caller.
+// Whether `replace_private_file` may be expected to work: the directory takes a new file, and
+// `name` is free or a regular file of the caller.
 [[nodiscard]] auto check_replaceable(fd_ref directory, const std::string& name) -> result<>;
 // Replaces `name` in `directory` (a new 0600 file, renamed into place) so that a reader sees the
 // old content or the whole new one.

@@ -44,6 +44,7 @@ auto file_attacks() -> std::span<const attack>;
 auto mode_attacks() -> std::span<const attack>;
 auto mount_attacks() -> std::span<const attack>;
 auto process_attacks() -> std::span<const attack>;
+auto group_attacks() -> std::span<const attack>;
 auto privilege_attacks() -> std::span<const attack>;
 auto socket_attacks() -> std::span<const attack>;
 auto syscall_attacks() -> std::span<const attack>;

@@ -48,6 +48,11 @@ auto reopen_for_writing(arguments with) -> result {
     return judge(::write(file, "owned\n", 6));
 }
 
+auto change_mode_of_stream(arguments with) -> result {
+    constexpr int octal = 8;
+    return judge(::fchmod(0, static_cast<::mode_t>(std::strtol(with[0], nullptr, octal))));
+}
+
 auto environment(arguments with) -> result {
     const char* const value = std::getenv(with[0]);
     if (value == nullptr) return denied("not set");
@@ -91,6 +96,7 @@ constexpr std::array attacks{
     attack{"leave_by_directory", "walk up from a descriptor", leave_by_directory},
     attack{"outer_directory EXPECTED", "stand somewhere else", outer_directory},
     attack{"reopen_for_writing FD", "write to a file given for reading", reopen_for_writing},
+    attack{"change_mode_of_stream MODE", "change what is standard input", change_mode_of_stream},
     attack{"environment NAME", "read a variable", environment},
     attack{"in_environment TEXT", "find a secret in any variable", in_environment},
     attack{"inherited_signals", "find signals blocked or ignored", inherited_signals},

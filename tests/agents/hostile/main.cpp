@@ -7,9 +7,10 @@
 namespace {
 
 constexpr std::array themes{
-    hostile::file_attacks,    hostile::mode_attacks,       hostile::mount_attacks,
-    hostile::process_attacks, hostile::privilege_attacks,  hostile::socket_attacks,
-    hostile::syscall_attacks, hostile::descriptor_attacks, hostile::terminal_attacks,
+    hostile::file_attacks,     hostile::mode_attacks,    hostile::mount_attacks,
+    hostile::process_attacks,  hostile::group_attacks,   hostile::privilege_attacks,
+    hostile::socket_attacks,   hostile::syscall_attacks, hostile::descriptor_attacks,
+    hostile::terminal_attacks,
 };
 
 auto run(std::string_view name, hostile::arguments with) -> hostile::result {

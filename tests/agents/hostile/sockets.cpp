@@ -159,6 +159,29 @@ auto send_internet(arguments with) -> result {
     return judge(::sendto(s, "x", 1, 0, to.get(), to.size));
 }
 
+// The same by a socket that was given as standard input, which keeps the network it was made in.
+auto connect_by_stream(arguments with) -> result {
+    const auto to = parse(with[0], with[1]);
+    return judge(::connect(0, to.get(), to.size));
+}
+
+auto send_by_stream(arguments with) -> result {
+    const auto to = parse(with[0], with[1]);
+    return judge(::sendto(0, "x", 1, 0, to.get(), to.size));
+}
+
+auto connect_by_stream_unix(arguments with) -> result {
+    ::socklen_t size = 0;
+    const auto name = unix_address(with[0], size);
+    return judge(::connect(0, reinterpret_cast<const ::sockaddr*>(&name), size));
+}
+
+auto send_by_stream_unix(arguments with) -> result {
+    ::socklen_t size = 0;
+    const auto name = unix_address(with[0], size);
+    return judge(::sendto(0, "x", 1, 0, reinterpret_cast<const ::sockaddr*>(&name), size));
+}
+
 auto own_server(arguments with) -> result {
     auto at = parse(with[0], "0");
     if (at.size == 0) return untried("address");
@@ -204,6 +227,10 @@ constexpr std::array attacks{
     attack{"pair", "a connected pair", pair},
     attack{"connect ADDRESS PORT", "open a connection", connect_internet},
     attack{"send ADDRESS PORT", "send a datagram", send_internet},
+    attack{"connect_by_stream ADDRESS PORT", "connect standard input", connect_by_stream},
+    attack{"send_by_stream ADDRESS PORT", "send from standard input", send_by_stream},
+    attack{"connect_by_stream_unix NAME", "connect it to a service", connect_by_stream_unix},
+    attack{"send_by_stream_unix NAME", "send from it to a service", send_by_stream_unix},
     attack{"own_server ADDRESS", "listen and connect to oneself", own_server},
     attack{"routes", "find a way out", routes},
     attack{"interfaces", "find an interface besides the loopback", interfaces},
