@@ -161,7 +161,9 @@ void declare(CLI::App& app, exec_words& words) {
         GLOVE_TRY(auto pair, variable(word));
         profile.environment.push_back(std::move(pair));
     }
-    profile.network = *container::parse_network_tier(words.network);
+    const auto tier = container::parse_network_tier(words.network);
+    if (!tier) return usage_error("--net " + words.network + ": there is no such tier");
+    profile.network = *tier;
     if (words.wall_time_ms != 0)
         profile.limits.wall_time = std::chrono::milliseconds{words.wall_time_ms};
     words.request.arguments = call.arguments;

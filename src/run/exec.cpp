@@ -4,6 +4,7 @@
 // There is no path in this file on which the command runs outside of the perimeter.
 #include "run/description.hpp"
 #include "run/output_relay.hpp"
+#include "run/records.hpp"
 #include "run/streams.hpp"
 #include "run/supervise.hpp"
 #include <algorithm>
@@ -45,16 +46,6 @@ namespace {
     return std::string{home} + "/" + std::string{fallback} + "/glove";
 }
 
-[[nodiscard]] auto leaf_of(const std::string& path) -> std::string {
-    return path.substr(path.rfind('/') + 1);
-}
-
-struct file_places {
-    std::string state, configuration;
-    std::string audit_log; // empty until the run has a name
-    std::optional<std::string> report;
-};
-
 [[nodiscard]] auto find_places(const exec_request& request) -> result<file_places> {
     file_places out;
     GLOVE_TRY(out.state, xdg_directory("XDG_STATE_HOME", ".local/state"));
@@ -68,21 +59,6 @@ struct file_places {
     return out;
 }
 
-[[nodiscard]] auto in_one_line(const error& problem) -> std::string {
-    auto out = std::string{problem.step} + ": " + problem.detail;
-    if (problem.os != 0) out.append(": ").append(std::strerror(problem.os));
-    return out;
-}
-
-[[nodiscard]] auto describe(const outcome& ended) -> std::string {
-    std::string out = "{\"cause\":\"" + std::string{to_string(ended.cause)} + "\",";
-    return out +
-           (WIFSIGNALED(ended.wait_status)
-                ? "\"signal\":" + std::to_string(WTERMSIG(ended.wait_status))
-                : "\"code\":" + std::to_string(WEXITSTATUS(ended.wait_status))) +
-           "}";
-}
-
 // The agent's own, except that a run which a limit cut short never looks like a success.
 [[nodiscard]] auto exit_status_of(const outcome& ended) -> int {
     if (WIFSIGNALED(ended.wait_status)) return 128 + WTERMSIG(ended.wait_status);
@@ -92,125 +68,55 @@ struct file_places {
     return own == 0 && cut_short ? 128 + SIGTERM : own;
 }
 
-class exec_run {
-public:
-    exec_run(exec_request request, container::plan plan, file_places places, ::rlimit open_files)
-        : request_{std::move(request)}, plan_{std::move(plan)}, places_{std::move(places)},
-          open_files_{open_files} {}
+[[nodiscard]] auto exit_status_after(const outcome& ended) -> int {
+    if (ended.cause == exit_cause::wall_time)
+        (void)std::fputs("glove: the wall-time limit was reached, so the agent was ended\n",
+                         stderr);
+    if (ended.cause == exit_cause::output_bytes)
+        (void)std::fputs("glove: the output limit was reached, so the agent was ended\n", stderr);
+    return exit_status_of(ended);
+}
 
-    [[nodiscard]] auto go() -> result<int> {
-        GLOVE_CHECK(open_records());
-        record_.plan = &plan_;
-        record_.layers = container::requested_layers();
-        record_.started_ns = time_.wall().count();
-        auto ended = contain();
-        record_.ended_ns = time_.wall().count();
-        if (ended) record_.ended = *ended;
-        else record_.problem = ended.error();
-        auto written = close_records();
-        if (!ended) return std::unexpected(std::move(ended).error());
-        GLOVE_CHECK(std::move(written));
-        tell(*ended);
-        return exit_status_of(*ended);
+// One run under its perimeter; `layers` tells what was armed, however it ends.
+[[nodiscard]] auto contain(const container::plan& plan, container::launch_request launch,
+                           run_records& records, const sys::clock& time,
+                           std::vector<container::layer>& layers) -> result<outcome> {
+    const auto group = on_terminal() ? process_group::shared : process_group::own;
+    launch.shared_process_group = group == process_group::shared;
+    GLOVE_TRY(auto inbox, signal_inbox::open(group));
+    std::optional<output_relay> relay;
+    if (plan.limits.output_bytes) {
+        GLOVE_TRY(auto made, output_relay::create(*plan.limits.output_bytes));
+        const auto [out, err] = made.agent_streams();
+        launch.streams = {0, out, err};
+        relay.emplace(std::move(made));
     }
+    GLOVE_TRY(auto agent, container::launch(launch));
+    if (relay) relay->agent_has_streams();
+    GLOVE_CHECK(let_go_of_streams(relay.has_value()));
+    // The child builds its perimeter meanwhile; it does not start the agent before `release`.
+    GLOVE_CHECK(records.intend());
+    GLOVE_CHECK(agent.release());
+    auto ended = supervise(agent, plan.limits, relay ? &*relay : nullptr, inbox, time);
+    layers = agent.layers();
+    return ended;
+}
 
-private:
-    // Everything that can be refused about Glove's own files is refused before anything runs.
-    [[nodiscard]] auto open_records() -> result<> {
-        sys::system_entropy random;
-        GLOVE_TRY(record_.run, sys::random_id(random));
-        GLOVE_TRY(call_, sys::random_id(random));
-        if (places_.audit_log.empty()) {
-            const auto directory = places_.state + "/audit";
-            GLOVE_CHECK(sys::make_private_directory(directory));
-            places_.audit_log = directory + "/" + record_.run + ".jsonl";
-        }
-        record_.audit_log = places_.audit_log;
-        GLOVE_TRY(auto opened,
-                  audit::jsonl_sink::open(places_.audit_log, request_.audit_sync
-                                                                 ? audit::durability::power
-                                                                 : audit::durability::process));
-        audit_.emplace(std::move(opened));
-        if (places_.report) {
-            GLOVE_TRY(report_directory_, sys::make_directory(sys::parent_of(*places_.report)));
-            GLOVE_CHECK(sys::check_replaceable(report_directory_, leaf_of(*places_.report)));
-        }
-        return {};
-    }
-
-    [[nodiscard]] auto contain() -> result<outcome> {
-        const auto group = on_terminal() ? process_group::shared : process_group::own;
-        GLOVE_TRY(auto inbox, signal_inbox::open(group));
-        std::optional<output_relay> relay;
-        container::launch_request launch{.plan = &plan_,
-                                         .arguments = request_.arguments,
-                                         .shared_process_group = group == process_group::shared,
-                                         .open_files = open_files_};
-        if (plan_.limits.output_bytes) {
-            GLOVE_TRY(auto made, output_relay::create(*plan_.limits.output_bytes));
-            relay.emplace(std::move(made));
-            const auto [out, err] = relay->agent_streams();
-            launch.streams = {0, out, err};
-        }
-        GLOVE_TRY(auto agent, container::launch(launch));
-        if (relay) relay->agent_has_streams();
-        GLOVE_CHECK(let_go_of_streams(relay.has_value()));
-        // The child builds its perimeter meanwhile; it does not start the agent before `release`.
-        GLOVE_CHECK(put_on_record(audit::action::agent_launch, audit::status::pending, {}));
-        GLOVE_CHECK(agent.release());
-        auto ended = supervise(agent, plan_.limits, relay ? &*relay : nullptr, inbox, time_);
-        record_.layers = agent.layers();
-        return ended;
-    }
-
-    [[nodiscard]] auto put_on_record(audit::action what, audit::status status,
-                                     std::optional<std::string> problem) -> result<> {
-        const auto now = time_.wall().count();
-        audit::event event{.action = what,
-                           .tool = {},
-                           .arguments = {},
-                           .status = status,
-                           .error = std::move(problem),
-                           .timestamp_ns = now,
-                           .latency_ns = 0,
-                           .run = record_.run,
-                           .call = call_};
-        if (what == audit::action::agent_launch) event.arguments = command_json(plan_);
-        else event.latency_ns = now - record_.started_ns;
-        if (record_.ended) event.arguments = describe(*record_.ended);
-        return audit_->append(event);
-    }
-
-    [[nodiscard]] auto close_records() -> result<> {
-        auto audited = put_on_record(
-            audit::action::agent_exit,
-            record_.ended ? audit::status::ok : audit::status::execution_error,
-            record_.problem ? std::optional{in_one_line(*record_.problem)} : std::nullopt);
-        if (!places_.report) return audited;
-        GLOVE_CHECK(sys::replace_private_file(report_directory_, leaf_of(*places_.report),
-                                              report_json(record_)));
-        return audited;
-    }
-
-    void tell(const outcome& ended) const {
-        if (ended.cause == exit_cause::wall_time)
-            (void)std::fputs("glove: the wall-time limit was reached, so the agent was ended\n",
-                             stderr);
-        if (ended.cause == exit_cause::output_bytes)
-            (void)std::fputs("glove: the output limit was reached, so the agent was ended\n",
-                             stderr);
-    }
-
-    exec_request request_;
-    container::plan plan_;
-    file_places places_;
-    ::rlimit open_files_;
-    sys::system_clock time_;
-    std::optional<audit::jsonl_sink> audit_;
-    sys::unique_fd report_directory_;
-    run_record record_;
-    std::string call_;
-};
+[[nodiscard]] auto run_on_record(const exec_request& request, const container::plan& plan,
+                                 const file_places& places, const ::rlimit& open_files)
+    -> result<int> {
+    const sys::system_clock time;
+    const auto how = request.audit_sync ? audit::durability::power : audit::durability::process;
+    GLOVE_TRY(auto records, run_records::open(places, how, plan, time));
+    auto layers = container::requested_layers();
+    const auto ended =
+        contain(plan, {.plan = &plan, .arguments = request.arguments, .open_files = open_files},
+                records, time, layers);
+    const auto written = records.conclude(ended, std::move(layers));
+    if (!ended) return std::unexpected(ended.error());
+    if (!written) return std::unexpected(written.error());
+    return exit_status_after(*ended);
+}
 
 [[nodiscard]] auto explain(const exec_request& request, const container::plan& plan)
     -> result<int> {
@@ -271,14 +177,14 @@ namespace {
     GLOVE_CHECK(check_identity());
     GLOVE_CHECK(check_streams());
     GLOVE_TRY(const auto open_files, container::raise_open_files());
-    GLOVE_TRY(auto places, find_places(request));
+    GLOVE_TRY(const auto places, find_places(request));
     request.profile.control_paths = {places.state, places.state + "/audit", places.configuration};
     if (!places.audit_log.empty()) request.profile.control_paths.push_back(places.audit_log);
     if (places.report) request.profile.control_paths.push_back(*places.report);
-    GLOVE_TRY(auto plan, container::make_plan(request.profile));
+    GLOVE_TRY(const auto plan, container::make_plan(request.profile));
     if (request.explain) return explain(request, plan);
     tell_before(plan);
-    return exec_run{std::move(request), std::move(plan), std::move(places), open_files}.go();
+    return run_on_record(request, plan, places, open_files);
 }
 
 } // namespace

@@ -249,36 +249,33 @@ auto setup_steps() noexcept -> std::span<const setup_step> { return steps; }
 
 void run_init(const setup_plan& plan) noexcept {
     setup_state state{.plan = &plan};
-    std::uint64_t armed = 0;
-    for (std::uint8_t i = 0; i < std::size(steps); ++i) {
+    news_message message{.what = news::started,
+                         .step = 0,
+                         .where = call::none,
+                         .value = 0,
+                         .index = failure::no_index,
+                         .armed = 0};
+    for (std::size_t i = 0; i < std::size(steps); ++i) {
         const auto bad = steps[i].run(state);
-        if (bad.os != 0) {
-            // The first step puts the channel in its place; when it fails, it may not be there.
-            send(i == 0 ? plan.control : control_descriptor, {.what = news::failed,
-                                                              .step = i,
-                                                              .where = bad.where,
-                                                              .value = bad.os,
-                                                              .index = bad.index,
-                                                              .armed = armed});
-            ::_exit(125);
+        if (bad.os == 0) {
+            message.armed |= std::uint64_t{1} << i;
+            continue;
         }
-        armed |= std::uint64_t{1} << i;
+        message.what = news::failed;
+        message.step = static_cast<std::uint8_t>(i);
+        message.where = bad.where;
+        message.value = bad.os;
+        message.index = bad.index;
+        // The first step puts the channel in its place; when it fails, it may not be there.
+        send(i == 0 ? plan.control : control_descriptor, message);
+        ::_exit(125);
     }
-    send(control_descriptor, {.what = news::started,
-                              .step = 0,
-                              .where = call::none,
-                              .value = 0,
-                              .index = failure::no_index,
-                              .armed = armed});
+    send(control_descriptor, message);
     // The streams are the agent's alone: a reader sees their end when the agent closes them.
     if (sys::close_range(0, 2, 0) != 0) ::_exit(125);
-    const int status = watch(state);
-    send(control_descriptor, {.what = news::ended,
-                              .step = 0,
-                              .where = call::none,
-                              .value = status,
-                              .index = failure::no_index,
-                              .armed = armed});
+    message.value = watch(state);
+    message.what = news::ended;
+    send(control_descriptor, message);
     ::_exit(0);
 }
 

@@ -1,0 +1,43 @@
+// What a run leaves in writing: its audit lines and, when asked for, its report.
+//
+// Guarantees: everything that can be refused about these files is refused by `open`, before
+// anything runs; the intent is on record before the agent starts, or it does not start.
+#pragma once
+#include "run/description.hpp"
+#include <glove/audit/jsonl.hpp>
+#include <glove/sys/clock.hpp>
+
+namespace glove::run {
+
+struct file_places {
+    std::string state, configuration;
+    std::string audit_log; // empty: a new file for this run, under `state`
+    std::optional<std::string> report;
+};
+
+class run_records {
+public:
+    // `plan` and `time` outlive the records.
+    [[nodiscard]] static auto open(const file_places& places, audit::durability how,
+                                   const container::plan& plan, const sys::clock& time)
+        -> result<run_records>;
+
+    [[nodiscard]] auto intend() -> result<>;
+    // Records how the run went, and what was armed meanwhile.
+    [[nodiscard]] auto conclude(const result<outcome>& ended, std::vector<container::layer> layers)
+        -> result<>;
+
+private:
+    run_records(audit::jsonl_sink audit, const sys::clock& time)
+        : audit_{std::move(audit)}, time_{&time} {}
+    [[nodiscard]] auto event(audit::action what, audit::status status) const -> audit::event;
+
+    audit::jsonl_sink audit_;
+    const sys::clock* time_;
+    std::string call_; // joins the intent and the outcome
+    sys::unique_fd report_directory_;
+    std::string report_name_; // empty: no report
+    run_record record_;
+};
+
+} // namespace glove::run
