@@ -13,9 +13,13 @@ heard = []
 signal.signal(signal.SIGUSR1, lambda *_: heard.append("handled"))
 if ctypes.CDLL(None, use_errno=True).ptrace(0, 0, None, None) != 0:
     sys.exit(99)
-os.kill(os.getpid(), signal.SIGWINCH)
-os.kill(os.getpid(), signal.SIGUSR1)
 """
+# The first one finds the tracer still there.
+SIGNALS = """
+for number in {}:
+    os.kill(os.getpid(), number)
+"""
+ORDERS = ("(signal.SIGWINCH, signal.SIGUSR1)", "(signal.SIGUSR1, signal.SIGWINCH)")
 # The child of a parent that is gone.
 ORPHAN = """
 import os, sys, time
@@ -25,7 +29,6 @@ if os.fork() == 0:
         while os.getppid() != 1:
             time.sleep(0.01)
         exec(open("ask.py").read())
-        os.kill(os.getpid(), signal.SIGWINCH)
         with open("mark.new", "w") as file:
             file.write(" ".join(heard))
         os.rename("mark.new", "mark")
@@ -41,18 +44,22 @@ sys.exit(98)
 
 
 class Traced(inside.Case):
-    def setUp(self):
-        super().setUp()
-        self.place.put("ask.py", ASK)
-        self.place.put("agent.py", ASK + "print(*heard)\nsys.exit(7)\n")
+    def prepare(self, order):
+        asks = ASK + SIGNALS.format(order)
+        self.place.empty_workspace()
+        self.place.put("ask.py", asks)
+        self.place.put("agent.py", asks + "print(*heard)\nsys.exit(7)\n")
         self.place.put("orphan.py", ORPHAN)
 
     def test_the_agent_goes_on(self):
-        self.assertEqual(self.place.run("python3", "agent.py").stdout, b"handled\n")
-        self.inside("python3", "agent.py", status=7)
+        for order in ORDERS:
+            self.prepare(order)
+            self.assertEqual(self.inside("python3", "agent.py", status=7), "handled\n")
 
     def test_an_orphan_goes_on(self):
-        self.assertEqual(self.inside("python3", "orphan.py", status=7), "handled\n")
+        for order in ORDERS:
+            self.prepare(order)
+            self.assertEqual(self.inside("python3", "orphan.py", status=7), "handled\n")
 
     def test_the_end_is_its_own(self):
         for number in (signal.SIGUSR2, signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV):
@@ -64,14 +71,16 @@ class Traced(inside.Case):
         self.assertEqual(self.inside("python3", "starts.py", status=5), "started\n")
 
     def test_bare_it_stops_because_its_parent_traces_it(self):
-        process = subprocess.Popen(["python3", "agent.py"], cwd=self.place.workspace,
-                                   env=self.place.environment, stdout=subprocess.PIPE)
-        self.addCleanup(inside.end, process)
-        self.assertTrue(inside.wait_until(lambda: inside.facts(process.pid)[1] in "tT"))
-        time.sleep(0.2)
-        self.assertIn(inside.facts(process.pid)[1], "tT")
+        for order in ORDERS:
+            self.prepare(order)
+            process = subprocess.Popen(["python3", "agent.py"], cwd=self.place.workspace,
+                                       env=self.place.environment, stdout=subprocess.PIPE)
+            self.addCleanup(inside.end, process)
+            self.assertTrue(inside.wait_until(lambda pid=process.pid: inside.facts(pid)[1] in "tT"))
+            time.sleep(0.2)
+            self.assertIn(inside.facts(process.pid)[1], "tT")
 
     def test_an_agent_that_does_not_ask(self):
-        plain = ASK.replace(".ptrace(0, 0, None, None)", ".getpid() * 0")
+        plain = ASK.replace(".ptrace(0, 0, None, None)", ".getpid() * 0") + SIGNALS.format(ORDERS[0])
         self.same("python3", "plain.py", status=7, tells=["handled"],
                   files={"plain.py": plain + "print(*heard)\nsys.exit(7)\n"})
