@@ -34,6 +34,18 @@ constexpr std::array noted{
     noted_signal{SIGTSTP, effect::stops},
 };
 
+struct disposition {
+    int number;
+    void (*to)(int);
+};
+const std::array dispositions{
+    disposition{SIGCHLD, SIG_DFL}, // ignored, it would reap init by itself and free its number
+    disposition{SIGPIPE, SIG_IGN}, // a reader that is gone is an error to be told
+    // An agent in the foreground's group can have the terminal stop that group; the clock goes on.
+    disposition{SIGTTIN, SIG_IGN},
+    disposition{SIGTTOU, SIG_IGN},
+};
+
 [[nodiscard]] auto effect_of(int number) -> effect {
     const auto* const row = std::ranges::find(noted, number, &noted_signal::number);
     return row == noted.end() ? effect::passes : row->what;
@@ -191,9 +203,8 @@ auto signal_inbox::open(process_group of_agent) -> result<signal_inbox> {
         if (::sigaction(row.number, nullptr, &now) != 0) return fail_os("signals.query");
         if (now.sa_handler != SIG_IGN) ::sigaddset(&wanted, row.number);
     }
-    // An ignored SIGCHLD would reap init by itself and free its number.
-    if (::signal(SIGCHLD, SIG_DFL) == SIG_ERR || ::signal(SIGPIPE, SIG_IGN) == SIG_ERR)
-        return fail_os("signals.disposition");
+    for (const auto& row : dispositions)
+        if (::signal(row.number, row.to) == SIG_ERR) return fail_os("signals.disposition");
     if (::sigprocmask(SIG_BLOCK, &wanted, nullptr) != 0) return fail_os("signals.block");
     sys::unique_fd fd{::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK)};
     if (!fd) return fail_os("signals.open");

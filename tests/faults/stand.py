@@ -54,7 +54,7 @@ class Result:
 
     def error(self):
         """(step, whole line) of the one error it told, or None."""
-        found = re.search(r"^error\[[a-z_]+\]: ([a-z_]+\.[a-z_]+)\b.*$", self.stderr, re.M)
+        found = re.search(r"error\[[a-z_]+\]: ([a-z_]+\.[a-z_]+)\b.*$", self.stderr, re.M)
         return (found[1], found[0]) if found else None
 
 
