@@ -25,7 +25,7 @@ TEST_F(Grants, for_reading_can_be_read_only) {
 }
 
 TEST_F(Grants, are_whole_names_and_not_prefixes) {
-    const auto evil = place.make("work-evil");
+    const auto evil = place.make("desk-evil");
     put(evil + "/file", "text");
     EXPECT_TRUE(denied(inside({"read", evil + "/file"}), "ENOENT"));
     EXPECT_TRUE(worked(inside({"create", workspace + "-other"}))); // in the private /tmp
@@ -125,7 +125,7 @@ class Hidden : public Scene {
 protected:
     Hidden() {
         put(workspace + "/.env", "secret");
-        (void)place.make("work/keys");
+        (void)place.make("desk/keys");
         put(workspace + "/keys/key", "secret");
         std::filesystem::create_symlink(".env", workspace + "/env-link");
     }
@@ -175,7 +175,7 @@ TEST_F(Hidden, files_stay_unreadable_whatever_is_renamed_or_linked) {
 }
 
 TEST_F(Hidden, files_move_with_their_parent_and_stay_hidden) {
-    (void)place.make("work/outer/inner");
+    (void)place.make("desk/outer/inner");
     put(workspace + "/outer/inner/key", "secret");
     const auto seen =
         run(glove_exec(home, {"--workspace", workspace, "--hide", workspace + "/outer/inner/key"},
@@ -443,7 +443,7 @@ TEST_F(ControlFiles, cannot_lie_in_a_grant_nor_hold_one) {
          std::vector<words>{{"--audit-log", workspace + "/audit.jsonl"},
                             {"--audit-log", place / "to-work/audit.jsonl"},
                             {"--audit-log", workspace + "/not/there/yet.jsonl"},
-                            {"--audit-log", elsewhere + "/../work/audit.jsonl"},
+                            {"--audit-log", elsewhere + "/../desk/audit.jsonl"},
                             {"--report", workspace + "/report.json"},
                             {"--report", place / "to-work/report.json"},
                             {"--read", home},
@@ -525,7 +525,7 @@ protected:
 TEST_F(Workspace, has_no_placeholder_during_or_after_a_run_nor_when_everything_is_killed) {
     (void)git({"init", "-q"});
     put(workspace + "/.env", "secret");
-    (void)place.make("work/a/b");
+    (void)place.make("desk/a/b");
     ASSERT_EQ(::mkfifo((workspace + "/a/fifo").c_str(), 0600), 0);
     std::filesystem::create_symlink("b", workspace + "/a/link");
     const auto status = git({"status", "--porcelain"});
@@ -553,16 +553,16 @@ TEST_F(Workspace, is_the_only_place_of_the_host_that_a_run_touches) {
                  {"unshare", is_root() ? "-m" : "-Urm", "sh", "-ec",
                   "exec 9<\"$1\"\n"
                   "for place in /tmp /var/tmp /run /dev/shm; do mount -t tmpfs none $place; done\n"
-                  "rm -rf /run/mount; mkdir /tmp/work /var/tmp/home; export HOME=/var/tmp/home\n" +
+                  "rm -rf /run/mount; mkdir /tmp/desk /var/tmp/home; export HOME=/var/tmp/home\n" +
                       agent +
                       "\nfind /tmp /var/tmp /run /dev/shm -mindepth 1 -not -path '/var/tmp/home*'",
                   "sh", glove_binary()},
              .environment = {{"PATH", "/usr/bin:/bin"}}});
     };
-    const std::string exec = "/proc/self/fd/9 exec --workspace /tmp/work -- ";
-    EXPECT_EQ(left(exec + "true").output, "/tmp/work\n");
-    EXPECT_EQ(left(exec + "sleep 60 & sleep 0.5; kill -9 $!; sleep 0.2").output, "/tmp/work\n");
-    EXPECT_EQ(left(exec + "touch mine").output, "/tmp/work\n/tmp/work/mine\n");
+    const std::string exec = "/proc/self/fd/9 exec --workspace /tmp/desk -- ";
+    EXPECT_EQ(left(exec + "true").output, "/tmp/desk\n");
+    EXPECT_EQ(left(exec + "sleep 60 & sleep 0.5; kill -9 $!; sleep 0.2").output, "/tmp/desk\n");
+    EXPECT_EQ(left(exec + "touch mine").output, "/tmp/desk\n/tmp/desk/mine\n");
 }
 
 } // namespace

@@ -28,7 +28,7 @@ void expect_refused(const finished& seen, const std::string& word) {
 }
 
 TEST_F(Mounted, views_of_the_kernel_are_not_granted_with_what_holds_them) {
-    const auto below = place.make("work/deep/below");
+    const auto below = place.make("desk/deep/below");
     for (const std::string kind : {"proc", "sys"}) {
         const auto mount = "mount --rbind /" + kind + " '" + below + "'";
         for (const std::string flag : {"--workspace", "--read", "--write"}) {
@@ -74,13 +74,13 @@ TEST_F(Mounted, Gloves_own_files_cannot_climb_out_of_a_directory_that_is_not_the
         return run(asked);
     };
     for (const std::string name :
-         {"/missing/../../work", "/missing/../missing/..", "/missing/.."}) {
+         {"/missing/../../desk", "/missing/../missing/..", "/missing/.."}) {
         const auto seen = with_state(home + name);
         expect_refused(seen, "\"..\" after a directory that does not exist leads nowhere");
         EXPECT_FALSE(std::filesystem::exists(home + "/missing"));
     }
     EXPECT_TRUE(std::filesystem::is_empty(workspace));
-    expect_refused(with_state(elsewhere + "/../work"), "Glove's own files");
+    expect_refused(with_state(elsewhere + "/../desk"), "Glove's own files");
     EXPECT_EQ(with_state(home + "/missing").output, "ran\n");
     EXPECT_EQ(with_state(elsewhere + "/../home/there").output, "ran\n");
 }

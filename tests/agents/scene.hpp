@@ -81,7 +81,7 @@ protected:
 
     temporary_directory place;
     std::string home = place.make("home");
-    std::string workspace = place.make("work");
+    std::string workspace = place.make("desk");
     std::string elsewhere = place.make("elsewhere");
 };
 

@@ -39,7 +39,7 @@ protected:
             "test",
             script("bash")};
         argv.insert(argv.end(), words.begin(), words.end());
-        const auto got = run_program(argv, {}, glove.place() / "work");
+        const auto got = run_program(argv, {}, glove.place() / "desk");
         EXPECT_EQ(got.status, 0) << got.err;
         EXPECT_THAT(got.err, IsEmpty());
         std::vector<std::string> out;
@@ -90,8 +90,8 @@ TEST_F(Completion, AVerbOffersItsOptions) {
 }
 
 TEST_F(Completion, AnOptionForAPathOffersFiles) {
-    glove.place().file("work/one file");
-    glove.place().file("work/other");
+    glove.place().file("desk/one file");
+    glove.place().file("desk/other");
     for (const auto* option :
          {"--workspace", "--read", "--write", "--hide", "--report", "--audit-log"})
         EXPECT_THAT(offered({"glove", "exec", option, "o"}),
@@ -101,7 +101,7 @@ TEST_F(Completion, AnOptionForAPathOffersFiles) {
 }
 
 TEST_F(Completion, AfterTheDashesComeACommandAndItsFiles) {
-    glove.place().file("work/envelope");
+    glove.place().file("desk/envelope");
     EXPECT_THAT(offered({"glove", "exec", "--workspace", ".", "--", "env"}),
                 AllOf(Contains("env"), Not(Contains("envelope"))));
     EXPECT_THAT(offered({"glove", "exec", "--", "cat", "env"}), ElementsAre("envelope"));

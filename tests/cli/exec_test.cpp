@@ -93,8 +93,8 @@ TEST(ExecOptions, ATierIsOneOfThree) {
 
 TEST(ExecOptions, AnOptionTakesOneValueAtATime) {
     const glove_program glove;
-    glove.place().directory("work/a");
-    glove.place().directory("work/b");
+    glove.place().directory("desk/a");
+    glove.place().directory("desk/b");
     for (const auto* option : {"--read", "--write", "--hide", "--env"})
         expect_usage_error(glove({"exec", option, "a", "b", "--explain", "--", "true"}), "b");
     const auto got = glove({"exec", "--read", "a", "--read", "b", "--explain", "--", "true"});
@@ -106,7 +106,7 @@ TEST(ExecOptions, AnOptionTakesOneValueAtATime) {
 TEST(ExecOptions, AValueIsTakenAsItStands) {
     const glove_program glove;
     for (const auto* name : {"[a,b]", "a,b", "{x}", "%%", "a b", "--help"}) {
-        glove.place().directory("work/" + std::string{name});
+        glove.place().directory("desk/" + std::string{name});
         const auto got = glove({"exec", "--read=" + std::string{name}, "--explain", "--", "true"});
         EXPECT_EQ(got.status, 0) << name << ": " << got.err;
         EXPECT_THAT(got.out, HasSubstr("  " + glove.work(name) + "\n"));
@@ -176,7 +176,7 @@ TEST(ExecStatus, ARefusalIsToldInOneForm) {
     EXPECT_EQ(got.err,
               "error[not_permitted]: grant.check: --read /: the whole file system cannot be "
               "granted\nTry: name the directories that the agent needs\n");
-    glove.place().file("work/log", "", 0644);
+    glove.place().file("desk/log", "", 0644);
     const auto refused = glove({"exec", "--audit-log", "log", "--", "true"});
     EXPECT_EQ(refused.status, 125);
     EXPECT_THAT(refused.err, StartsWith("error[not_permitted]: file.private: log "));
@@ -189,7 +189,7 @@ TEST(Explain, ItListsAndRunsNothing) {
     const auto got = glove({"exec", "--workspace", ".", "--env", "KEY=hunter2", "--explain", "--",
                             "touch", "created"});
     EXPECT_EQ(got.status, 0) << got.err;
-    EXPECT_THAT(got.out, HasSubstr("Can be changed (your files)\n  " + (glove.place() / "work")));
+    EXPECT_THAT(got.out, HasSubstr("Can be changed (your files)\n  " + (glove.place() / "desk")));
     EXPECT_THAT(got.out, HasSubstr("  KEY\n"));
     EXPECT_THAT(got.out, Not(HasSubstr("hunter2")));
     EXPECT_THAT(got.out, HasSubstr("Nothing was run."));
@@ -204,7 +204,7 @@ TEST(Explain, AsJsonItIsStrictAndSaysWhatTheTextSays) {
     const glove_program glove;
     const auto plan = explained(glove, {"--workspace", "."});
     ASSERT_TRUE(plan.has_value());
-    EXPECT_EQ(*plan->find("work_directory")->as_string(), glove.place() / "work");
+    EXPECT_EQ(*plan->find("work_directory")->as_string(), glove.place() / "desk");
     const auto text = glove({"exec", "--workspace", ".", "--explain", "--", "true"}).out;
     for (const auto& layer : *plan->find("layers")->as_array())
         EXPECT_THAT(text, HasSubstr("  " + *layer.find("name")->as_string() + "\n"));
@@ -223,7 +223,7 @@ TEST(Explain, WhatARunWouldRefuseItRefuses) {
 
 TEST(Records, ARunWritesItsIntentItsEndAndItsReport) {
     const glove_program glove;
-    glove.place().directory("work/in");
+    glove.place().directory("desk/in");
     const auto got = glove({"exec", "--workspace", "in", "--audit-log", "log", "--report", "report",
                             "--", "sh", "-c", "exit 3"});
     EXPECT_EQ(got.status, 3) << got.err;
@@ -249,7 +249,7 @@ TEST(Records, ARunWritesItsIntentItsEndAndItsReport) {
 
 TEST(Records, TheyCannotLieWhereTheAgentSeesThem) {
     const glove_program glove;
-    glove.place().directory("work/in");
+    glove.place().directory("desk/in");
     for (const auto* option : {"--audit-log", "--report"})
         for (const auto* path : {"in/new", "in/new/deep", "./in/new", "in/../in/new"})
             EXPECT_EQ(glove({"exec", "--workspace", "in", option, path, "--", "true"}).status, 2)

@@ -242,22 +242,22 @@ TEST(Plan, TheShuffledWishIsTheOneThatIsMeant) {
 
 TEST(PlanRefusal, OverlappingGrantsAreRefusedWhateverTheirOrder) {
     const folder place;
-    place.file("work/inner/file");
-    place.directory("work-evil");
-    place.link("link", "work");
-    for (const auto& grants : {std::vector{read(place / "work"), write(place / "work/inner")},
-                               std::vector{write(place / "work/inner"), read(place / "work")},
-                               std::vector{read(place / "work"), read(place / "work")},
-                               std::vector{read(place / "work"), read(place / "link")},
-                               std::vector{read(place / "work/inner/file"),
-                                           read(place / "work-evil"), read(place / "work")}}) {
+    place.file("desk/inner/file");
+    place.directory("desk-evil");
+    place.link("link", "desk");
+    for (const auto& grants : {std::vector{read(place / "desk"), write(place / "desk/inner")},
+                               std::vector{write(place / "desk/inner"), read(place / "desk")},
+                               std::vector{read(place / "desk"), read(place / "desk")},
+                               std::vector{read(place / "desk"), read(place / "link")},
+                               std::vector{read(place / "desk/inner/file"),
+                                           read(place / "desk-evil"), read(place / "desk")}}) {
         const auto problem = problem_of(wish_for(grants));
         EXPECT_EQ(problem.code, errc::conflict);
         EXPECT_EQ(problem.step, "grant.check");
         EXPECT_THAT(problem.detail, HasSubstr("overlaps --"));
     }
     EXPECT_TRUE(
-        make_plan(wish_for({read(place / "work/inner"), write(place / "work-evil")})).has_value());
+        make_plan(wish_for({read(place / "desk/inner"), write(place / "desk-evil")})).has_value());
 }
 
 TEST(PlanRefusal, TheWorkspaceOverlapsToo) {
@@ -358,16 +358,16 @@ auto controlled(std::vector<grant> grants, std::vector<std::string> control) -> 
 
 TEST(PlanControl, AGrantThatHoldsAControlFileIsRefused) {
     const folder place;
-    place.file("work/log");
-    place.link("link", "work");
+    place.file("desk/log");
+    place.link("link", "desk");
     place.directory("other");
-    for (const auto& control : {place / "work/log", place / "link/log", place / "work"}) {
-        const auto problem = problem_of(controlled({read(place / "work")}, {control}));
+    for (const auto& control : {place / "desk/log", place / "link/log", place / "desk"}) {
+        const auto problem = problem_of(controlled({read(place / "desk")}, {control}));
         EXPECT_EQ(problem.code, errc::not_permitted) << control;
         EXPECT_THAT(problem.detail,
-                    HasSubstr("--read " + (place / "work") + ": would show Glove's"));
+                    HasSubstr("--read " + (place / "desk") + ": would show Glove's"));
     }
-    EXPECT_TRUE(make_plan(controlled({read(place / "other")}, {place / "work/log"})).has_value());
+    EXPECT_TRUE(make_plan(controlled({read(place / "other")}, {place / "desk/log"})).has_value());
 }
 
 TEST(PlanControl, AGrantInsideAControlDirectoryIsRefused) {
@@ -381,31 +381,31 @@ TEST(PlanControl, AGrantInsideAControlDirectoryIsRefused) {
 
 TEST(PlanControl, AControlFileThatDoesNotExistYetCountsWhereItWillBe) {
     const folder place;
-    place.directory("work");
-    place.directory("work-evil");
-    place.link("link", "work");
+    place.directory("desk");
+    place.directory("desk-evil");
+    place.link("link", "desk");
     for (const auto& control :
-         {place / "work/new", place / "work/new/deep/log", place / "link/new/log"})
-        EXPECT_EQ(problem_of(controlled({write(place / "work")}, {control})).code,
+         {place / "desk/new", place / "desk/new/deep/log", place / "link/new/log"})
+        EXPECT_EQ(problem_of(controlled({write(place / "desk")}, {control})).code,
                   errc::not_permitted)
             << control;
-    for (const auto& control : {place / "new", place / "work-evil/new", place / "workx/new"})
-        EXPECT_TRUE(make_plan(controlled({write(place / "work")}, {control})).has_value())
+    for (const auto& control : {place / "new", place / "desk-evil/new", place / "workx/new"})
+        EXPECT_TRUE(make_plan(controlled({write(place / "desk")}, {control})).has_value())
             << control;
 }
 
 TEST(PlanControl, DotDotCannotLeadAControlFileThatDoesNotExistYetIntoAGrant) {
     const folder place;
-    place.directory("work");
+    place.directory("desk");
     place.directory("other");
     const auto refused =
-        problem_of(controlled({write(place / "work")}, {place / "new/../work/log"}));
+        problem_of(controlled({write(place / "desk")}, {place / "new/../desk/log"}));
     EXPECT_EQ(refused.code, errc::invalid_input);
     EXPECT_EQ(refused.step, "grant.control");
-    EXPECT_EQ(problem_of(controlled({write(place / "work")}, {place / "other/../work/log"})).step,
+    EXPECT_EQ(problem_of(controlled({write(place / "desk")}, {place / "other/../desk/log"})).step,
               "grant.check");
     EXPECT_TRUE(
-        make_plan(controlled({write(place / "work")}, {place / "work/../other/log"})).has_value());
+        make_plan(controlled({write(place / "desk")}, {place / "desk/../other/log"})).has_value());
 }
 
 // --- hiding
@@ -556,11 +556,11 @@ TEST(PlanOnOtherHosts, WhereHomeIsALinkThePrivateHomeGoesWhereItLeads) {
 
 TEST(PlanOnOtherHosts, WhereTmpIsALinkThePrivateTmpGoesWhereItLeads) {
     const host linked;
-    linked.directory("private/tmp/work");
+    linked.directory("private/tmp/desk");
     linked.link("tmp", "private/tmp");
-    const auto made = plan_on(linked, wish_for({read("/tmp/work")}));
+    const auto made = plan_on(linked, wish_for({read("/tmp/desk")}));
     EXPECT_THAT(made, HasSubstr("managed scratch write /private/tmp\n"
-                                "asked bind read /private/tmp/work\n"));
+                                "asked bind read /private/tmp/desk\n"));
     EXPECT_THAT(made, HasSubstr("asked link read /tmp -> private/tmp\n"));
     EXPECT_THAT(made, Not(HasSubstr("scratch write /tmp\n")));
 }
@@ -568,9 +568,9 @@ TEST(PlanOnOtherHosts, WhereTmpIsALinkThePrivateTmpGoesWhereItLeads) {
 TEST(PlanOnOtherHosts, AHomeThatNoGrantPassesThroughIsMadeAsUsual) {
     const host linked;
     linked.directory("data/home/user");
-    linked.directory("work");
+    linked.directory("desk");
     linked.link("home", "/data/home");
-    EXPECT_THAT(plan_on(linked, wish_for({read("/work")})),
+    EXPECT_THAT(plan_on(linked, wish_for({read("/desk")})),
                 HasSubstr("managed scratch write /home/agent\n"));
 }
 

@@ -61,12 +61,12 @@ TEST(Rendezvous, ASocketBoundThroughALinkIsFoundByItsRealName) {
 
 TEST(Rendezvous, OneThatIsOutsideIsNotFound) {
     const folder place;
-    place.directory("work");
-    place.directory("work-evil");
-    const auto outside = bound_socket(place / "work-evil/socket");
-    EXPECT_THAT(paths(find_rendezvous({place / "work"}, plenty)), IsEmpty());
-    EXPECT_THAT(paths(find_rendezvous({place / "work-evil"}, plenty)),
-                ElementsAre(place / "work-evil/socket"));
+    place.directory("desk");
+    place.directory("desk-evil");
+    const auto outside = bound_socket(place / "desk-evil/socket");
+    EXPECT_THAT(paths(find_rendezvous({place / "desk"}, plenty)), IsEmpty());
+    EXPECT_THAT(paths(find_rendezvous({place / "desk-evil"}, plenty)),
+                ElementsAre(place / "desk-evil/socket"));
 }
 
 TEST(Rendezvous, AnAbstractNameIsNoPath) {
@@ -150,9 +150,9 @@ TEST(Rendezvous, WhatTwoRootsShareIsNamedOnce) {
 TEST(Rendezvous, ALinkToADirectoryIsNotWalked) {
     const folder place;
     place.fifo("outside/fifo");
-    place.directory("work");
-    place.link("work/link", "../outside");
-    const auto search = find_rendezvous({place / "work"}, plenty);
+    place.directory("desk");
+    place.link("desk/link", "../outside");
+    const auto search = find_rendezvous({place / "desk"}, plenty);
     EXPECT_THAT(paths(search), IsEmpty());
     EXPECT_TRUE(search.complete);
 }

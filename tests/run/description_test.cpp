@@ -20,7 +20,7 @@ auto sample() -> container::plan {
     container::plan out;
     out.argv = {"agent", "--flag", "a \"b\"\n"};
     out.environment = {"PATH=/bin", "SECRET=hunter2", "EMPTY="};
-    out.work_directory = "/work";
+    out.work_directory = "/desk";
     out.user = {.uid = 1000, .gid = 1001};
     out.network = container::network_tier::local;
     out.limits.wall_time = std::chrono::milliseconds{90'500};
@@ -39,9 +39,9 @@ auto sample() -> container::plan {
     add("/lookup", entry_kind::bind, origin::asked, access::read, "/lookup");
     add("/tmp", entry_kind::scratch, origin::managed, access::write);
     add("/usr", entry_kind::bind, origin::system, access::read, "/usr");
-    add("/work", entry_kind::bind, origin::asked, access::write, "/work");
-    add("/work/.env", entry_kind::mask, origin::hidden, access::read);
-    add("/work/socket", entry_kind::mask, origin::guarded, access::read);
+    add("/desk", entry_kind::bind, origin::asked, access::write, "/desk");
+    add("/desk/.env", entry_kind::mask, origin::hidden, access::read);
+    add("/desk/socket", entry_kind::mask, origin::guarded, access::read);
     add("/empty", entry_kind::directory, origin::managed, access::read);
     return out;
 }
@@ -90,7 +90,7 @@ TEST(ExplainJson, ItIsStrictJsonAndHoldsEveryLayer) {
 TEST(ExplainJson, TheWholePlanIsInIt) {
     const auto document = parsed(run::explain_json(sample()));
     EXPECT_THAT(strings(*document.find("command")), ElementsAre("agent", "--flag", "a \"b\"\n"));
-    EXPECT_EQ(text_at(document, "work_directory"), "/work");
+    EXPECT_EQ(text_at(document, "work_directory"), "/desk");
     EXPECT_EQ(document.find("uid")->as_unsigned(), 1000U);
     EXPECT_EQ(document.find("gid")->as_unsigned(), 1001U);
     EXPECT_EQ(text_at(document, "network"), "local");
@@ -121,17 +121,17 @@ TEST(ExplainJson, AnEntryTellsWhatItIsAndWhereItComesFrom) {
     EXPECT_EQ(text_at(entry("/bin"), "kind"), "link");
     EXPECT_EQ(text_at(entry("/bin"), "target"), "usr/bin");
     EXPECT_EQ(entry("/bin").find("source"), nullptr);
-    EXPECT_EQ(text_at(entry("/work"), "kind"), "bind");
-    EXPECT_EQ(text_at(entry("/work"), "origin"), "asked");
-    EXPECT_EQ(text_at(entry("/work"), "access"), "write");
-    EXPECT_EQ(text_at(entry("/work"), "source"), "/work");
-    EXPECT_EQ(entry("/work").find("device")->as_unsigned(), 5U);
-    EXPECT_EQ(entry("/work").find("inode")->as_unsigned(), 6U);
+    EXPECT_EQ(text_at(entry("/desk"), "kind"), "bind");
+    EXPECT_EQ(text_at(entry("/desk"), "origin"), "asked");
+    EXPECT_EQ(text_at(entry("/desk"), "access"), "write");
+    EXPECT_EQ(text_at(entry("/desk"), "source"), "/desk");
+    EXPECT_EQ(entry("/desk").find("device")->as_unsigned(), 5U);
+    EXPECT_EQ(entry("/desk").find("inode")->as_unsigned(), 6U);
     EXPECT_EQ(text_at(entry("/lookup"), "access"), "read");
     EXPECT_EQ(text_at(entry("/usr"), "origin"), "system");
-    EXPECT_EQ(text_at(entry("/work/.env"), "kind"), "mask");
-    EXPECT_EQ(text_at(entry("/work/.env"), "origin"), "hidden");
-    EXPECT_EQ(text_at(entry("/work/socket"), "origin"), "guarded");
+    EXPECT_EQ(text_at(entry("/desk/.env"), "kind"), "mask");
+    EXPECT_EQ(text_at(entry("/desk/.env"), "origin"), "hidden");
+    EXPECT_EQ(text_at(entry("/desk/socket"), "origin"), "guarded");
     EXPECT_EQ(text_at(entry("/dev/null"), "kind"), "device");
     EXPECT_EQ(text_at(entry("/tmp"), "kind"), "scratch");
     EXPECT_EQ(text_at(entry("/etc/passwd"), "kind"), "file");
@@ -157,9 +157,9 @@ auto section(const std::string& text, const std::string& title) -> std::string {
 
 TEST(ExplainText, EachListHoldsWhatItsTitleSays) {
     const auto text = run::explain_text(sample());
-    EXPECT_EQ(section(text, "Can be changed (your files)"), "  /work\n");
+    EXPECT_EQ(section(text, "Can be changed (your files)"), "  /desk\n");
     EXPECT_EQ(section(text, "Can be read (your files)"), "  /lookup\n");
-    EXPECT_EQ(section(text, "Hidden or masked"), "  /work/.env\n  /work/socket\n");
+    EXPECT_EQ(section(text, "Hidden or masked"), "  /desk/.env\n  /desk/socket\n");
     EXPECT_EQ(section(text, "Can be read (system)"), "  /usr\n");
     EXPECT_EQ(section(text, "Private and writable, gone afterwards"), "  /tmp\n");
     EXPECT_EQ(section(text, "Devices"), "  /dev/null\n");
@@ -171,7 +171,7 @@ TEST(ExplainText, EachListHoldsWhatItsTitleSays) {
     std::string layers;
     for (const auto& name : all_layers()) layers += "  " + name + "\n";
     EXPECT_EQ(section(text, "Layers"), layers);
-    EXPECT_TRUE(text.ends_with("Starts agent in /work. Nothing was run.\n"));
+    EXPECT_TRUE(text.ends_with("Starts agent in /desk. Nothing was run.\n"));
 }
 
 TEST(ExplainText, AListThatIsEmptyHasNoTitle) {
@@ -219,7 +219,7 @@ TEST(ReportJson, ARunThatEndedTellsHow) {
     const auto& layers = *document.find("layers")->as_array();
     EXPECT_EQ(layers.front().find("armed")->as_bool(), true);
     EXPECT_EQ(layers.back().find("armed")->as_bool(), false);
-    EXPECT_EQ(text_at(document, "work_directory"), "/work"); // the plan is in it, too
+    EXPECT_EQ(text_at(document, "work_directory"), "/desk"); // the plan is in it, too
 }
 
 TEST(ReportJson, ALimitThatEndedTheRunIsNamed) {

@@ -59,19 +59,19 @@ public:
         const char* const named = std::getenv("GLOVE_BIN");
         prepared(named != nullptr, "GLOVE_BIN is not set");
         program_ = named;
-        place_.directory("work");
+        place_.directory("desk");
         place_.directory("home");
     }
     [[nodiscard]] auto operator()(std::vector<std::string> words, variables extra = {}) const
         -> ran {
         words.insert(words.begin(), program_);
         extra.emplace_back("HOME", place_ / "home");
-        return run_program(words, extra, place_ / "work");
+        return run_program(words, extra, place_ / "desk");
     }
     [[nodiscard]] auto path() const -> const std::string& { return program_; }
     [[nodiscard]] auto place() const -> const folder& { return place_; }
     [[nodiscard]] auto work(std::string_view name) const -> std::string {
-        return (place_ / "work") + "/" + std::string{name};
+        return (place_ / "desk") + "/" + std::string{name};
     }
 
 private:

@@ -427,20 +427,20 @@ TEST(ParentOf, TheLastComponentIsCutOff) {
 }
 
 TEST(Holds, ADirectoryHoldsItselfAndWhatIsBelow) {
-    EXPECT_TRUE(sys::holds("/work", "/work"));
-    EXPECT_TRUE(sys::holds("/work", "/work/x"));
-    EXPECT_TRUE(sys::holds("/work", "/work/x/y"));
+    EXPECT_TRUE(sys::holds("/desk", "/desk"));
+    EXPECT_TRUE(sys::holds("/desk", "/desk/x"));
+    EXPECT_TRUE(sys::holds("/desk", "/desk/x/y"));
     EXPECT_TRUE(sys::holds("/", "/"));
     EXPECT_TRUE(sys::holds("/", "/anything"));
 }
 
 TEST(Holds, ANeighbourWithTheSameBeginningIsOutside) {
-    EXPECT_FALSE(sys::holds("/work", "/work-evil"));
-    EXPECT_FALSE(sys::holds("/work", "/workx/y"));
-    EXPECT_FALSE(sys::holds("/work", "/wor"));
-    EXPECT_FALSE(sys::holds("/work/x", "/work"));
-    EXPECT_FALSE(sys::holds("/work", "/"));
-    EXPECT_FALSE(sys::holds("/work", ""));
+    EXPECT_FALSE(sys::holds("/desk", "/desk-evil"));
+    EXPECT_FALSE(sys::holds("/desk", "/workx/y"));
+    EXPECT_FALSE(sys::holds("/desk", "/wor"));
+    EXPECT_FALSE(sys::holds("/desk/x", "/desk"));
+    EXPECT_FALSE(sys::holds("/desk", "/"));
+    EXPECT_FALSE(sys::holds("/desk", ""));
 }
 
 } // namespace

@@ -255,7 +255,12 @@ TEST(WireVectors, Exposures) {
     EXPECT_EQ(digest(scope), "740f44b5523791811398674681d6a167047a61f03f630af4a138be0fbb73ecf9");
 
     auto create = versioned("glove.path-exposure-create-request");
-    create.str("init-proj").str("proj").str("projects").str("/srv/work/proj").str("proj");
+    create.str("init-proj")
+        .str("proj")
+        .str("projects")
+        .str("/srv/"
+             "work/proj")
+        .str("proj");
     add_mode(create);
     create.u64(3600).list({"codex-safe"});
     EXPECT_EQ(digest(create), "e474349675d96f614f542743157d40344b720225990ac6499a58d35e7a3a0dc0");
