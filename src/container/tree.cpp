@@ -5,10 +5,14 @@ namespace glove::container {
 
 auto tree_builder::finish() && -> std::vector<tree_entry> {
     std::vector<std::string> missing;
-    for (const auto& [path, entry] : entries_)
-        for (auto up = sys::parent_of(path); up != "/" && !entries_.contains(up) && !covered(up);
-             up = sys::parent_of(up))
+    std::string looked_at; // neighbours share their parent
+    for (const auto& [path, entry] : entries_) {
+        auto up = sys::parent_of(path);
+        if (up == looked_at) continue;
+        looked_at = up;
+        for (; up != "/" && !entries_.contains(up) && !covered(up); up = sys::parent_of(up))
             missing.push_back(up);
+    }
     for (auto& path : missing) add({.path = std::move(path)});
     std::vector<tree_entry> out;
     out.reserve(entries_.size());

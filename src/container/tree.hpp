@@ -11,7 +11,9 @@ namespace glove::container {
 struct path_order {
     using is_transparent = void;
     auto operator()(std::string_view a, std::string_view b) const noexcept -> bool {
-        return std::ranges::lexicographical_compare(a, b, {}, rank, rank);
+        const auto [left, right] = std::ranges::mismatch(a, b);
+        if (left == a.end() || right == b.end()) return left == a.end() && right != b.end();
+        return rank(*left) < rank(*right);
     }
     static auto rank(char c) noexcept -> int {
         return c == '/' ? 0 : static_cast<unsigned char>(c) + 1;
