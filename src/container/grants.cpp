@@ -1,7 +1,6 @@
 // Looks up what the flags name and refuses what cannot be granted.
 #include "container/grants.hpp"
 #include "container/control_files.hpp"
-#include "container/mount_table.hpp"
 #include "container/tree.hpp"
 #include <algorithm>
 #include <array>
@@ -125,7 +124,8 @@ auto locate(std::string_view flag, const std::string& given, access mode) -> res
     return located_grant{flag, given, mode, *std::move(where), facts.identity, *std::move(pin)};
 }
 
-auto locate_grants(const profile& wish) -> result<std::vector<located_grant>> {
+auto locate_grants(const profile& wish, const mount_table& mounts)
+    -> result<std::vector<located_grant>> {
     std::vector<located_grant> out;
     out.reserve(wish.grants.size() + 1);
     if (wish.workspace) {
@@ -141,7 +141,6 @@ auto locate_grants(const profile& wish) -> result<std::vector<located_grant>> {
     }
     if (out.empty()) return out;
     GLOVE_TRY(const auto own, control_files::locate(wish.control_paths));
-    GLOVE_TRY(const auto mounts, mount_table::read());
     for (const auto& g : out) {
         GLOVE_CHECK(check_place(g));
         GLOVE_CHECK(check_type(g));

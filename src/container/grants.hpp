@@ -2,6 +2,7 @@
 //
 // Never widens a grant: a path that cannot be granted exactly as asked is refused with its flag.
 #pragma once
+#include "container/mount_table.hpp"
 #include <expected>
 #include <glove/container/plan.hpp>
 
@@ -23,7 +24,8 @@ struct located_grant {
 // All grants of a profile in tree order. Refused are: the whole file system, places that Glove
 // provides, overlaps, sockets, FIFOs and devices, mounts of the kernel's own file systems, and
 // whatever would show Glove's own files by any name.
-[[nodiscard]] auto locate_grants(const profile& wish) -> result<std::vector<located_grant>>;
+[[nodiscard]] auto locate_grants(const profile& wish, const mount_table& mounts)
+    -> result<std::vector<located_grant>>;
 
 // "FLAG PATH: why", for refusals about one flag.
 [[nodiscard]] auto refuse(errc code, std::string_view flag, std::string_view path,

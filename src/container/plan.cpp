@@ -187,12 +187,29 @@ void add_grants(tree_builder& tree, std::vector<located_grant>& grants) {
     return ::sysinfo(&info) == 0 ? std::uint64_t{info.totalram} * info.mem_unit : 0;
 }
 
+// A /proc or /sys that somebody mounted below a system place, for a chroot perhaps, is not the
+// system's.
+[[nodiscard]] auto cover_kernel_mounts(tree_builder& tree, const std::vector<tree_entry>& system,
+                                       const mount_table& mounts) -> result<> {
+    for (const auto& entry : system) {
+        if (entry.kind != entry_kind::bind) continue;
+        for (const auto& mount : mounts.below(entry.path)) {
+            if (!is_kernel_filesystem(mount.type)) continue;
+            GLOVE_TRY(auto mask, mask_over(mount.path, origin::guarded));
+            tree.add(std::move(mask));
+        }
+    }
+    return {};
+}
+
 [[nodiscard]] auto make_tree(const profile& wish, plan& out) -> result<std::vector<tree_entry>> {
-    GLOVE_TRY(auto grants, locate_grants(wish));
+    GLOVE_TRY(const auto mounts, mount_table::read());
+    GLOVE_TRY(auto grants, locate_grants(wish, mounts));
     GLOVE_TRY(auto system, discover_system(""));
     tree_builder tree;
     GLOVE_CHECK(add_hidden(tree, grants, wish.hidden, out));
     GLOVE_TRY(out.guard_search_complete, add_guards(tree, grants, system));
+    GLOVE_CHECK(cover_kernel_mounts(tree, system, mounts));
     if (wish.workspace)
         out.work_directory =
             std::ranges::find(grants, std::string_view{"--workspace"}, &located_grant::flag)

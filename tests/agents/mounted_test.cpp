@@ -51,6 +51,18 @@ TEST_F(Mounted, new_views_of_the_kernel_are_no_different) {
                    "the kernel's proc at " + workspace);
 }
 
+// A chroot below /opt, with a /proc in it.
+TEST_F(Mounted, views_of_the_kernel_below_system_places_are_covered) {
+    const std::string script = "mount -t tmpfs none /opt; mkdir -p /opt/tree/proc\n"
+                               "echo plain > /opt/tree/file; mount --rbind /proc /opt/tree/proc";
+    const std::string look = "cat /opt/tree/file; ls /opt/tree/proc";
+    const auto bare = after(script, command{.argv = {"sh", "-c", look}});
+    EXPECT_NE(bare.output.find("cmdline"), std::string::npos) << bare;
+    const auto inside = after(script, glove_exec(home, {}, {"sh", "-c", look}));
+    EXPECT_EQ(inside.output, "plain\n") << inside;
+    EXPECT_NE(inside.errors.find("Permission denied"), std::string::npos) << inside;
+}
+
 TEST_F(Mounted, Gloves_own_files_are_the_same_by_another_name) {
     const auto state = place.make("home/.state/glove/audit");
     const auto alias = place.make("elsewhere/alias");
