@@ -63,5 +63,6 @@ print("exit_group(6)" in open("trace").read())
     def test_pgrep_and_kill(self):
         self.same_script(r"""
             sleep 4321 & for i in 1 2 3; do sleep 4321.$$ & done
+            until [ "$(pgrep -c -f "sleep 4321\.$$")" = 3 ]; do sleep 0.05; done
             pgrep -c -f "sleep 4321\.$$"; pkill -f "sleep 4321\.$$"; kill %1; wait; echo over
             """, tells=["3", "over"])
