@@ -77,19 +77,19 @@ TEST(CallNames, EachCallIsReportedByItsOwnName) {
         call::name, std::string_view { #name }                                                     \
     }
     constexpr std::array rows{
-        GLOVE_ROW(capset),      GLOVE_ROW(chdir),         GLOVE_ROW(clone),
-        GLOVE_ROW(close_range), GLOVE_ROW(dup2),          GLOVE_ROW(dup3),
-        GLOVE_ROW(execve),      GLOVE_ROW(fchdir),        GLOVE_ROW(fchmod),
-        GLOVE_ROW(fsconfig),    GLOVE_ROW(fsmount),       GLOVE_ROW(fsopen),
-        GLOVE_ROW(getdents64),  GLOVE_ROW(ioctl),         GLOVE_ROW(keyctl),
-        GLOVE_ROW(mkdirat),     GLOVE_ROW(mount_setattr), GLOVE_ROW(move_mount),
-        GLOVE_ROW(open_tree),   GLOVE_ROW(openat),        GLOVE_ROW(openat2),
-        GLOVE_ROW(pivot_root),  GLOVE_ROW(prctl),         GLOVE_ROW(recv),
-        GLOVE_ROW(seccomp),     GLOVE_ROW(setsid),        GLOVE_ROW(setrlimit),
-        GLOVE_ROW(sethostname), GLOVE_ROW(sigaction),     GLOVE_ROW(signalfd),
-        GLOVE_ROW(sigprocmask), GLOVE_ROW(socket),        GLOVE_ROW(statx),
-        GLOVE_ROW(symlinkat),   GLOVE_ROW(umount2),       GLOVE_ROW(unlinkat),
-        GLOVE_ROW(unshare),     GLOVE_ROW(write),
+        GLOVE_ROW(capset),        GLOVE_ROW(chdir),      GLOVE_ROW(clone),
+        GLOVE_ROW(close_range),   GLOVE_ROW(dup2),       GLOVE_ROW(dup3),
+        GLOVE_ROW(execve),        GLOVE_ROW(fchdir),     GLOVE_ROW(fsconfig),
+        GLOVE_ROW(fsmount),       GLOVE_ROW(fsopen),     GLOVE_ROW(getdents64),
+        GLOVE_ROW(ioctl),         GLOVE_ROW(keyctl),     GLOVE_ROW(mkdirat),
+        GLOVE_ROW(mount_setattr), GLOVE_ROW(move_mount), GLOVE_ROW(open_tree),
+        GLOVE_ROW(openat),        GLOVE_ROW(openat2),    GLOVE_ROW(pivot_root),
+        GLOVE_ROW(prctl),         GLOVE_ROW(recv),       GLOVE_ROW(seccomp),
+        GLOVE_ROW(setsid),        GLOVE_ROW(setrlimit),  GLOVE_ROW(sethostname),
+        GLOVE_ROW(sigaction),     GLOVE_ROW(signalfd),   GLOVE_ROW(sigprocmask),
+        GLOVE_ROW(socket),        GLOVE_ROW(statx),      GLOVE_ROW(symlinkat),
+        GLOVE_ROW(umount2),       GLOVE_ROW(unlinkat),   GLOVE_ROW(unshare),
+        GLOVE_ROW(write),
     };
 #undef GLOVE_ROW
     EXPECT_EQ(rows.size() + 1, call_names.size());
