@@ -1,10 +1,9 @@
 // A grant shows exactly what the operator named: by every name it has, at every depth, against
 // links, swaps, sockets and Glove's own files; and nothing is ever left in it.
+#include "agents/racer.hpp"
 #include "agents/scene.hpp"
-#include <atomic>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <thread>
 
 namespace glove::test {
 namespace {
@@ -355,27 +354,6 @@ TEST_F(HostServices,
 
 class Swaps : public Scene {
 protected:
-    // Swaps two names as fast as it can until it goes away.
-    class racer {
-    public:
-        racer(std::string a, std::string b)
-            : thread_{[this, first = std::move(a), second = std::move(b)] {
-                  while (!done_)
-                      (void)::renameat2(AT_FDCWD, first.c_str(), AT_FDCWD, second.c_str(),
-                                        RENAME_EXCHANGE);
-              }} {}
-        racer(const racer&) = delete;
-        auto operator=(const racer&) = delete;
-        ~racer() {
-            done_ = true;
-            thread_.join();
-        }
-
-    private:
-        std::atomic<bool> done_ = false;
-        std::thread thread_;
-    };
-
     // 200 runs while two names change places. What was read must be what the report says was
     // pinned; anything else must have been refused.
     void race(const std::string& granted, const std::string& other,

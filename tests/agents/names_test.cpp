@@ -1,8 +1,7 @@
 // Names as a weapon: two that change places while Glove looks, and one that would write lines of
 // its own into what Glove says.
+#include "agents/racer.hpp"
 #include "agents/scene.hpp"
-#include <atomic>
-#include <thread>
 
 namespace glove::test {
 namespace {
@@ -11,24 +10,6 @@ namespace {
 
 class Decoy : public Scene {
 protected:
-    class racer {
-    public:
-        racer(const std::string& a, const std::string& b)
-            : thread_{[this, a, b] {
-                  while (!done_)
-                      (void)::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE);
-              }} {}
-        racer(const racer&) = delete;
-        auto operator=(const racer&) = delete;
-        ~racer() {
-            done_ = true;
-            thread_.join();
-        }
-
-    private:
-        std::atomic<bool> done_ = false;
-        std::thread thread_;
-    };
     [[nodiscard]] static auto inode_of(const std::string& path) -> std::string {
         struct ::stat found{};
         EXPECT_EQ(::stat(path.c_str(), &found), 0);
