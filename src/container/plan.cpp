@@ -48,13 +48,13 @@ constexpr std::size_t guard_walk_limit = 1024; // directory entries, all grants 
     return found == grants.end() ? nullptr : &*found;
 }
 
-// A mask stands over an existing inode; its identity is checked again where it is mounted.
-[[nodiscard]] auto mask_over(std::string path, origin why) -> result<tree_entry> {
+// Covers whatever stands at the path when it is mounted; pinned so that it is known what was seen.
+[[nodiscard]] auto guard_over(std::string path) -> result<tree_entry> {
     GLOVE_TRY(auto pin, sys::pin(path, sys::follow::never));
     GLOVE_TRY(const auto facts, sys::inspect(pin));
     return tree_entry{.path = std::move(path),
                       .kind = entry_kind::mask,
-                      .origin = why,
+                      .origin = origin::guarded,
                       .identity = facts.identity,
                       .pin = std::move(pin)};
 }
@@ -62,7 +62,7 @@ constexpr std::size_t guard_walk_limit = 1024; // directory entries, all grants 
 [[nodiscard]] auto add_hidden(tree_builder& tree, const std::vector<located_grant>& grants,
                               const std::vector<std::string>& hidden, plan& out) -> result<> {
     for (const auto& given : hidden) {
-        GLOVE_TRY(const auto found, locate("--hide", given, access::read));
+        GLOVE_TRY(auto found, locate("--hide", given, access::read));
         const auto* const holder = holder_of(grants, found.where.real);
         if (holder == nullptr)
             return refuse(errc::invalid_input, "--hide", given, "is not inside a granted path",
@@ -75,8 +75,12 @@ constexpr std::size_t guard_walk_limit = 1024; // directory entries, all grants 
             out.notes.push_back("--hide " + given + ": the file has " +
                                 std::to_string(facts.links) +
                                 " names, and only this one is hidden");
-        GLOVE_TRY(auto entry, mask_over(found.where.real, origin::hidden));
-        tree.add(std::move(entry));
+        // The very inode that was judged, not a second look at its name.
+        tree.add({.path = std::move(found.where.real),
+                  .kind = entry_kind::mask,
+                  .origin = origin::hidden,
+                  .identity = found.identity,
+                  .pin = std::move(found.pin)});
     }
     return {};
 }
@@ -95,7 +99,7 @@ constexpr std::size_t guard_walk_limit = 1024; // directory entries, all grants 
     auto search = find_rendezvous(walked, guard_walk_limit, bound);
     if (search.failed_os != 0) return fail_os("source.guard", search.failed_os, search.failed_path);
     for (auto& found : search.found) {
-        auto entry = mask_over(std::move(found.path), origin::guarded);
+        auto entry = guard_over(std::move(found.path));
         if (!entry && entry.error().code == errc::not_found) continue; // vanished: needs no mask
         if (!entry) return std::unexpected(std::move(entry).error());
         tree.add(*std::move(entry));
@@ -195,7 +199,7 @@ void add_grants(tree_builder& tree, std::vector<located_grant>& grants) {
         if (entry.kind != entry_kind::bind) continue;
         for (const auto& mount : mounts.below(entry.path)) {
             if (!is_kernel_filesystem(mount.type)) continue;
-            GLOVE_TRY(auto mask, mask_over(mount.path, origin::guarded));
+            GLOVE_TRY(auto mask, guard_over(mount.path));
             tree.add(std::move(mask));
         }
     }
