@@ -1,0 +1,32 @@
+// The server name in the first bytes of a TLS connection.
+//
+// Guarantees: reads no byte past what it is given, allocates nothing but the name, and calls a
+// greeting complete only when every length in it agrees. It never judges the name.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace glove::net {
+
+// A greeting that is longer is taken for malformed.
+inline constexpr std::size_t longest_client_hello = 32UL * 1024;
+
+enum class hello_state : std::uint8_t {
+    incomplete, // a prefix of a greeting: more bytes are needed
+    not_tls,    // the first bytes are no TLS handshake record
+    malformed,
+    complete,
+};
+
+struct client_hello {
+    hello_state state = hello_state::incomplete;
+    std::string server_name; // as sent; empty when there is none
+    bool has_encrypted_hello = false; // its true server name cannot be seen (ECH)
+};
+
+// `bytes` are the first of the connection; a greeting may span several records.
+[[nodiscard]] auto read_client_hello(std::span<const std::uint8_t> bytes) -> client_hello;
+
+} // namespace glove::net

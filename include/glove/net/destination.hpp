@@ -1,0 +1,42 @@
+// Where a connection is meant to go, in the one form that is compared, dialled and recorded.
+//
+// Guarantees: a name is lower-case ASCII without a trailing dot; an address is in its canonical
+// text. Whatever a resolver, a log or a second parser could read differently (NUL, control bytes,
+// spaces, percent signs, user information, zone ids, odd numeric forms, non-ASCII letters) is
+// refused. One function decides for every way in: rules, CONNECT, absolute URLs, SOCKS, DNS, SNI.
+#pragma once
+#include <cstdint>
+#include <glove/base/error.hpp>
+#include <glove/net/ip_address.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace glove::net {
+
+inline constexpr std::size_t longest_name = 253; // RFC 1035, without the root's dot
+
+struct host {
+    std::string name;                  // a name, or the canonical text of `address`
+    std::optional<ip_address> address; // when it is a literal
+    auto operator==(const host&) const -> bool = default;
+};
+
+struct destination {
+    net::host host;
+    std::uint16_t port = 0; // never 0
+    auto operator==(const destination&) const -> bool = default;
+};
+
+// A name or an address; IPv6 with or without brackets.
+[[nodiscard]] auto parse_host(std::string_view text) -> result<host>;
+
+// HOST:PORT, [IPV6]:PORT, or HOST alone where there is a `default_port`. Ports are decimal.
+[[nodiscard]] auto parse_destination(std::string_view text,
+                                     std::optional<std::uint16_t> default_port = std::nullopt)
+    -> result<destination>;
+
+// HOST:PORT, with brackets around IPv6.
+[[nodiscard]] auto to_string(const destination& where) -> std::string;
+
+} // namespace glove::net
