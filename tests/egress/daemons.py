@@ -3,6 +3,7 @@ uses or touches a service or a setting of the system."""
 import contextlib
 import glob
 import os
+import pwd
 import shutil
 import signal
 import socket
@@ -69,6 +70,8 @@ class Daemons:
         for name in ("user_key", "host_key.pub"):  # the tests are another user
             shutil.copy(os.path.join(place, name), os.path.join(self.folder, "ssh_" + name))
         os.chmod(os.path.join(self.folder, "ssh_user_key"), 0o644)
+        with open(os.path.join(self.folder, "ssh_user"), "w", encoding="utf-8") as file:
+            file.write(pwd.getpwuid(os.getuid()).pw_name)
         settings = os.path.join(place, "settings")
         with open(settings, "w", encoding="utf-8") as file:
             file.write(f"HostKey {place}/host_key\nAuthorizedKeysFile {place}/authorized\n"

@@ -1,9 +1,11 @@
 """What the egress tests share: contained runs with rules, what arrived in the scene's internet, and
 the audit record."""
+import contextlib
 import json
 import os
 import socket
 import subprocess
+import threading
 
 import inside
 import world
@@ -30,11 +32,25 @@ def ask(name, *arguments):
     return answer["ok"]
 
 
+_marks = iter(range(20000, 60000))
+
+
 def wire():
-    """(protocol, address, port) of everything that left the test host, in order."""
-    with open(os.path.join(FOLDER, "wire"), encoding="ascii") as file:
-        found = [line.split() for line in file if line.count(" ") == 3]
-    return [(protocol, address, int(port)) for protocol, address, port, _ in found]
+    """(protocol, address, port) of everything that left the test host until now, in order."""
+    mark = f"udp {world.GATEWAY} {next(_marks)} "
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        sender.sendto(b"mark", (world.GATEWAY, int(mark.split()[2])))
+    found = []
+
+    def read():
+        with open(os.path.join(FOLDER, "wire"), encoding="ascii") as file:
+            found[:] = file.read().splitlines()
+        return any(line.startswith(mark) for line in found)
+    if not inside.wait_until(read, 20):
+        raise TimeoutError("the observer of the wire has stopped")
+    lines = [line.split() for line in found if line.count(" ") == 3]
+    return [(protocol, address, int(port)) for protocol, address, port, _ in lines
+            if address != world.GATEWAY]
 
 
 class Case(inside.Case):
@@ -47,6 +63,26 @@ class Case(inside.Case):
         self.report_file = self.place.path("report.json")
         ask("clear")
         self.before = len(wire())
+
+    def host_listener(self, port=0, address="::"):
+        """A listener of the host itself, on all its addresses; the list grows with what arrives."""
+        listener = socket.create_server((address, port), family=socket.AF_INET6 if ":" in address
+                                        else socket.AF_INET, dualstack_ipv6=address == "::")
+        arrived = []
+
+        def serve():
+            with contextlib.suppress(OSError):
+                while True:
+                    connection, peer = listener.accept()
+                    arrived.append(peer[0])
+                    with connection:
+                        connection.settimeout(5)
+                        with contextlib.suppress(OSError):
+                            connection.sendall(b"host:" + connection.recv(100))
+        threading.Thread(target=serve, daemon=True).start()
+        self.addCleanup(listener.close)
+        self.addCleanup(listener.shutdown, socket.SHUT_RDWR)
+        return listener.getsockname()[1], arrived
 
     # -- runs --
 
