@@ -18,7 +18,9 @@ def read(answer, size):
         return "short"
     count, at, found = struct.unpack_from("!H", answer, 6)[0], size, []
     for _ in range(count):
-        at += 2 if answer[at] >= 0xc0 else answer.index(b"\0", at) + 1 - at
+        while 0 < answer[at] < 0xc0:
+            at += 1 + answer[at]
+        at += 2 if answer[at] else 1
         kind, _, _, length = struct.unpack_from("!HHIH", answer, at)
         at += 10
         found.append(socket.inet_ntoa(answer[at:at + 4]) if kind == 1 else kind)
