@@ -1,6 +1,8 @@
 // A real bridge in a real namespace, with the test in the place of the relay.
 #include "net/bridge_protocol.hpp"
 #include <arpa/inet.h>
+#include <cstring>
+#include <fcntl.h>
 #include <glove/container/launch.hpp>
 #include <gmock/gmock.h>
 #include <optional>

@@ -176,7 +176,8 @@ TEST(BridgeEnvironment, TheProxyIsNamedInBothCases) {
 TEST(BridgeEnvironment, WithoutDestinationsThereIsNoProxyToName) {
     profile asked;
     asked.egress.publish = {3000};
-    for (const auto& variable : environment(asked).value())
+    const auto got = environment(asked).value();
+    for (const auto& variable : got)
         EXPECT_THAT(variable, Not(testing::ContainsRegex("[Pp][Rr][Oo][Xx][Yy]")));
 }
 
