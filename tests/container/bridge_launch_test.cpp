@@ -281,7 +281,10 @@ TEST(Bridge, ItsDescriptorsAndMemoryAreOutOfReach) {
     scene here{{"api.example.com"},
                {},
                "p=$(pgrep -x glove-bridge) || exit 1;"
-               "ls /proc/$p/fd 2>/dev/null && exit 2; cat /proc/$p/mem 2>/dev/null && exit 3;"
+               "for fd in $(seq 0 16); do"
+               "  readlink /proc/$p/fd/$fd && exit 2; (: < /proc/$p/fd/$fd) 2>/dev/null && exit 2;"
+               "done; readlink /proc/$$/fd/0 >/dev/null || exit 2;"
+               "(: < /proc/$p/mem) 2>/dev/null && exit 3;"
                "grep -q '^Seccomp:.2' /proc/$p/status || exit 4;"
                "grep -q '^CapEff:.0000000000000000' /proc/$p/status || exit 5;"
                "grep -q '^NoNewPrivs:.1' /proc/$p/status || exit 6;"

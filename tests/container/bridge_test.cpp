@@ -164,8 +164,8 @@ TEST(BridgeEnvironment, TheProxyIsNamedInBothCases) {
     profile asked;
     asked.egress.allow = {"api.example.com"};
     const auto got = environment(asked).value();
-    for (const auto* name : {"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy",
-                             "all_proxy"})
+    for (const auto* name :
+         {"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"})
         EXPECT_THAT(got, Contains(std::string{name} + "=http://127.0.0.1:61080"));
     for (const auto* name : {"NO_PROXY", "no_proxy"})
         EXPECT_THAT(got, Contains(std::string{name} + "=localhost,127.0.0.1,::1"));

@@ -75,7 +75,8 @@ auto layer_names(const value& document) -> std::vector<std::string> {
 
 auto all_layers() -> std::vector<std::string> {
     std::vector<std::string> out;
-    for (const auto& layer : container::requested_layers(container::plan{})) out.emplace_back(layer.name);
+    for (const auto& layer : container::requested_layers(container::plan{}))
+        out.emplace_back(layer.name);
     return out;
 }
 

@@ -131,11 +131,11 @@ auto play(const scene& what) -> std::string {
         container::limits limits;
         limits.wall_time = what.wall_time;
         const auto ended = run::supervise({.agent = agent,
-                                          .limits = limits,
-                                          .relay = nullptr,
-                                          .egress = nullptr,
-                                          .inbox = inbox,
-                                          .time = time});
+                                           .limits = limits,
+                                           .relay = nullptr,
+                                           .egress = nullptr,
+                                           .inbox = inbox,
+                                           .time = time});
         if (!ended) return std::string{ended.error().step};
         const auto status = ended->wait_status;
         return std::string{to_string(ended->cause)} +

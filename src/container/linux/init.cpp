@@ -69,9 +69,7 @@ auto seal_descriptors(setup_state& state) noexcept -> failure {
         return outcome(false, call::dup3);
     if (bridge >= 0 && ::dup3(bridge, bridge_descriptor, O_CLOEXEC) < 0)
         return outcome(false, call::dup3);
-    const int last = bridge < 0 ? control_descriptor : bridge_descriptor;
-    return outcome(sys::close_range(static_cast<unsigned>(last + 1), ~0U, 0) == 0,
-                   call::close_range);
+    return outcome(close_but_channels(plan), call::close_range);
 }
 
 auto await_maps(setup_state&) noexcept -> failure { return await(order::maps_written); }

@@ -3,6 +3,7 @@
 #pragma once
 #include "container/linux/protocol.hpp"
 #include "container/linux/setup_plan.hpp"
+#include "sys/syscalls.hpp"
 #include <span>
 #include <string_view>
 
@@ -12,6 +13,12 @@ namespace glove::container {
 inline constexpr int control_descriptor = 3;
 // The bridge's channel to the relay, in init until the bridge runs, and in the bridge.
 inline constexpr int bridge_descriptor = 4;
+
+// Closes everything of init above its streams and channels.
+[[nodiscard]] inline auto close_but_channels(const setup_plan& plan) noexcept -> bool {
+    const int last = plan.bridge.channel < 0 ? control_descriptor : bridge_descriptor;
+    return sys::close_range(static_cast<unsigned>(last + 1), ~0U, 0) == 0;
+}
 
 // What the steps share. Lives on init's stack; the agent step shares init's memory until exec.
 struct setup_state {
