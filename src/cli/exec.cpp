@@ -3,7 +3,7 @@
 #include "cli/report_error.hpp"
 #include "cli/verbs.hpp"
 #include <CLI/CLI.hpp>
-#include <charconv>
+#include <glove/base/numbers.hpp>
 #include <glove/run/exec.hpp>
 
 namespace glove::cli {
@@ -14,6 +14,7 @@ constexpr const char* examples = R"(Examples:
   glove exec --workspace . -- bash
   glove exec --workspace . --read ~/notes --env ANTHROPIC_API_KEY -- ./agent
   glove exec --workspace . --hide .env --net local -- npm test
+  glove exec --workspace . --egress-allow api.example.com -- ./agent
   glove exec --workspace . --explain -- bash
 
 Inside, HOME is a private /home/agent and PATH holds the system's directories
@@ -25,7 +26,8 @@ Exit status: the command's own, 128+n when signal n ended it; 2 usage,
 struct exec_words {
     run::exec_request request;
     std::vector<std::string> read, write, environment;
-    std::string network = "offline";
+    std::string network; // empty: what the other flags need
+    std::vector<std::string> publish;
     std::uint64_t wall_time_ms = 0;
 };
 
@@ -69,21 +71,12 @@ void repeatable(CLI::App& app, const char* name, std::vector<std::string>& into,
     app.add_option(name, into, help)->type_name(type)->allow_extra_args(false);
 }
 
-// Plain numbers are bytes; K, KB and KiB and so on up to E are powers of 1024.
 [[nodiscard]] auto size() -> CLI::Validator {
     return CLI::Validator(
         [](std::string& text) -> std::string {
-            std::uint64_t number = 0;
-            const auto* const end = text.data() + text.size();
-            const auto [stop, problem] = std::from_chars(text.data(), end, number);
-            const auto unit = CLI::detail::to_lower({stop, end});
-            const auto power = unit.empty() ? 0 : std::string_view{"bkmgtpe"}.find(unit.front());
-            const auto tail = unit.empty() ? unit : unit.substr(1);
-            const bool known = power != std::string_view::npos &&
-                               (tail.empty() || (power > 0 && (tail == "b" || tail == "ib")));
-            if (problem != std::errc{} || !known || (number << 10 * power) >> 10 * power != number)
-                return "'" + text + "' is not a size such as 64KB, 10MB or 2GB";
-            text = std::to_string(number << 10 * power);
+            const auto bytes = parse_size(text);
+            if (!bytes) return "'" + text + "' is not a size such as 64KB, 10MB or 2GB";
+            text = std::to_string(*bytes);
             return {};
         },
         "");
@@ -108,6 +101,14 @@ void declare(CLI::App& app, exec_words& words) {
                    "offline (default), local (own loopback only) or sealed (no sockets)")
         ->type_name("TIER")
         ->check(tier());
+    repeatable(app, "--egress-allow", profile.egress.allow, "RULE",
+               "Host that may be reached: api.example.com, .example.org, db.example:5432, "
+               "localhost:3000 (repeatable)");
+    repeatable(app, "--publish", words.publish, "PORT",
+               "Offer a port served inside on 127.0.0.1 of this machine (repeatable)");
+    app.add_option("--egress-connections", profile.egress.connections,
+                   "Connections at once; further ones wait (default 256)")
+        ->type_name("COUNT");
     app.add_option("--wall-time", words.wall_time_ms, "End the command after TIME: 90s, 10m, 2h")
         ->type_name("TIME")
         ->transform(duration());
@@ -145,6 +146,28 @@ void declare(CLI::App& app, exec_words& words) {
     return std::pair{word, std::string{value}};
 }
 
+[[nodiscard]] auto published_port(const std::string& word) -> result<std::uint16_t> {
+    std::uint16_t port = 0;
+    const auto* const end = word.data() + word.size();
+    const auto [stop, problem] = std::from_chars(word.data(), end, port);
+    if (problem != std::errc{} || stop != end || port == 0)
+        return usage_error("--publish " + word + ": not a port from 1 to 65535",
+                           "give the port alone, as in: --publish 3000");
+    return port;
+}
+
+[[nodiscard]] auto network_of(const exec_words& words) -> result<container::network_tier> {
+    using container::network_tier;
+    const auto& egress = words.request.profile.egress;
+    if (words.network.empty()) {
+        if (!egress.allow.empty()) return network_tier::egress;
+        return egress.publish.empty() ? network_tier::offline : network_tier::local;
+    }
+    const auto tier = container::parse_network_tier(words.network);
+    if (!tier) return usage_error("--net " + words.network + ": there is no such tier");
+    return *tier;
+}
+
 [[nodiscard]] auto complete(exec_words& words, const invocation& call) -> result<> {
     auto& profile = words.request.profile;
     if (!call.has_command || call.command.empty())
@@ -161,9 +184,11 @@ void declare(CLI::App& app, exec_words& words) {
         GLOVE_TRY(auto pair, variable(word));
         profile.environment.push_back(std::move(pair));
     }
-    const auto tier = container::parse_network_tier(words.network);
-    if (!tier) return usage_error("--net " + words.network + ": there is no such tier");
-    profile.network = *tier;
+    for (const auto& word : words.publish) {
+        GLOVE_TRY(const auto port, published_port(word));
+        profile.egress.publish.push_back(port);
+    }
+    GLOVE_TRY(profile.network, network_of(words));
     if (words.wall_time_ms != 0)
         profile.limits.wall_time = std::chrono::milliseconds{words.wall_time_ms};
     words.request.arguments = call.arguments;

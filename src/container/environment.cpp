@@ -13,6 +13,25 @@ constexpr std::array<std::string_view, 6> managed_names{"PATH", "HOME",    "TMPD
                                                         "USER", "LOGNAME", "SHELL"};
 constexpr std::string_view managed_prefix = "GLOVE_";
 
+// How programs learn of the proxy. Each name stands in both cases, because programs differ in which
+// they read; none may be set apart, or the program would look for a way that is not there.
+constexpr std::array<std::string_view, 8> proxy_names{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY",
+                                                      "NO_PROXY",   "http_proxy",  "https_proxy",
+                                                      "all_proxy",  "no_proxy"};
+// The loopback inside is the agent's own, so no proxy stands before it.
+constexpr std::string_view no_proxy = "localhost,127.0.0.1,::1";
+
+// What makes a run time look at the proxy that does not by itself. The operator may set another.
+struct hint {
+    std::string_view name, value;
+};
+constexpr std::array proxy_hints{
+    hint{"NODE_USE_ENV_PROXY", "1"},
+    hint{"JAVA_TOOL_OPTIONS",
+         "-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=61080 -Dhttps.proxyHost=127.0.0.1 "
+         "-Dhttps.proxyPort=61080 -Dhttp.nonProxyHosts=localhost|127.*|[::1]"},
+};
+
 // How the caller's terminal and language look; harmless, and wrong output without them.
 constexpr std::array<std::string_view, 18> inherited_names{
     "TERM",        "LANG",       "TZ",         "COLORTERM",         "NO_COLOR",       "LC_ALL",
@@ -23,11 +42,15 @@ constexpr std::array<std::string_view, 18> inherited_names{
     return name.starts_with(managed_prefix) || std::ranges::count(managed_names, name) != 0;
 }
 
+[[nodiscard]] auto is_proxy_name(std::string_view name) -> bool {
+    return std::ranges::count(proxy_names, name) != 0;
+}
+
 [[nodiscard]] auto is_inherited(std::string_view name) -> bool {
     return std::ranges::count(inherited_names, name) != 0;
 }
 
-[[nodiscard]] auto check_name(std::string_view name) -> result<> {
+[[nodiscard]] auto check_name(std::string_view name, bool egress) -> result<> {
     if (name.empty() || name.find('\0') != std::string_view::npos)
         return fail(errc::invalid_input, "environment.name", "--env needs a name before '='");
     if (is_managed(name))
@@ -35,6 +58,10 @@ constexpr std::array<std::string_view, 18> inherited_names{
                     "--env " + std::string{name} + ": this name is set by Glove",
                     "leave it out; " + std::string{name} +
                         " follows from the private home and mounts");
+    if (egress && is_proxy_name(name))
+        return fail(errc::invalid_input, "environment.name",
+                    "--env " + std::string{name} + ": this name is set by Glove",
+                    "leave it out; the proxy of --egress-allow is the only way to the network");
     return {};
 }
 
@@ -50,9 +77,10 @@ auto make_environment(const char* const* outer, const profile& wish, const user_
         set("USER", user.name()),    set("LOGNAME", user.name()), set("SHELL", shell),
         set("GLOVE_SANDBOXED", "1"),
     };
+    const bool egress = !wish.egress.allow.empty();
     std::vector<std::string_view> named;
     for (const auto& [name, value] : wish.environment) {
-        GLOVE_CHECK(check_name(name));
+        GLOVE_CHECK(check_name(name, egress));
         if (std::ranges::count(named, name) != 0)
             return fail(errc::invalid_input, "environment.name",
                         "--env " + name + " is given more than once");
@@ -68,6 +96,11 @@ auto make_environment(const char* const* outer, const profile& wish, const user_
         out.emplace_back(variable);
     }
     if (!has_terminal) out.push_back(set("TERM", "xterm-256color"));
+    if (!egress) return out;
+    for (const auto name : proxy_names)
+        out.push_back(set(name, name == "NO_PROXY" || name == "no_proxy" ? no_proxy : proxy_url));
+    for (const auto& row : proxy_hints)
+        if (std::ranges::count(named, row.name) == 0) out.push_back(set(row.name, row.value));
     return out;
 }
 

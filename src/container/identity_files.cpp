@@ -39,20 +39,40 @@ namespace {
     return out;
 }
 
+[[nodiscard]] auto dotted(std::uint32_t address) -> std::string {
+    const net::ip_address::v4_bytes bytes{
+        static_cast<std::uint8_t>(address >> 24U), static_cast<std::uint8_t>(address >> 16U),
+        static_cast<std::uint8_t>(address >> 8U), static_cast<std::uint8_t>(address)};
+    return net::ip_address{bytes}.to_string();
+}
+
+// Allowed names have addresses of the private loopback; the bridge takes connections there further.
+[[nodiscard]] auto hosts(const bridge_plan* bridge) -> std::string {
+    std::string out = "127.0.0.1\tlocalhost\n127.0.1.1\t";
+    out.append(host_name).append("\n::1\tlocalhost ip6-localhost ip6-loopback\n");
+    if (bridge == nullptr) return out;
+    for (const auto& [name, address] : bridge->names)
+        out.append(dotted(address)).append("\t").append(name).append("\n");
+    return out;
+}
+
+[[nodiscard]] auto name_service(const bridge_plan* bridge) -> std::string {
+    if (bridge == nullptr || bridge->rules.empty())
+        return "# There is no name service in this sandbox.\n";
+    return "# Knows the allowed names only; no query leaves the sandbox.\nnameserver " +
+           std::string{name_server} + "\n";
+}
+
 } // namespace
 
-auto identity_files(const user_identity& user, std::string_view shell) -> std::vector<tree_entry> {
-    const std::string host{host_name};
+auto identity_files(const user_identity& user, std::string_view shell, const bridge_plan* bridge)
+    -> std::vector<tree_entry> {
     std::vector<tree_entry> out;
     out.push_back(text_file("/etc/passwd", passwd(user, shell)));
     out.push_back(text_file("/etc/group", group(user)));
-    out.push_back(text_file("/etc/hosts", "127.0.0.1\tlocalhost\n"
-                                          "127.0.1.1\t" +
-                                              host +
-                                              "\n"
-                                              "::1\tlocalhost ip6-localhost ip6-loopback\n"));
-    out.push_back(text_file("/etc/hostname", host + "\n"));
-    out.push_back(text_file("/etc/resolv.conf", "# There is no name service in this sandbox.\n"));
+    out.push_back(text_file("/etc/hosts", hosts(bridge)));
+    out.push_back(text_file("/etc/hostname", std::string{host_name} + "\n"));
+    out.push_back(text_file("/etc/resolv.conf", name_service(bridge)));
     out.push_back(text_file("/etc/nsswitch.conf", "passwd: files\ngroup: files\nshadow: files\n"
                                                   "hosts: files dns\nnetworks: files\n"
                                                   "services: files\nprotocols: files\n"));

@@ -223,7 +223,8 @@ void add_grants(tree_builder& tree, std::vector<located_grant>& grants) {
     GLOVE_CHECK(add_scratch(tree));
     GLOVE_CHECK(add_devices(tree));
     for (const auto* const point : mount_points) tree.add({.path = point});
-    for (auto& file : identity_files(out.user, login_shell())) tree.add(std::move(file));
+    for (auto& file : identity_files(out.user, login_shell(), out.bridge ? &*out.bridge : nullptr))
+        tree.add(std::move(file));
     for (auto& entry : system) tree.add(std::move(entry));
     return std::move(tree).finish();
 }
@@ -246,6 +247,7 @@ auto make_plan(const profile& wish) -> result<plan> {
     out.argv = wish.argv;
     out.programs = candidates(wish.argv.front());
     out.network = wish.network;
+    GLOVE_TRY(out.bridge, plan_bridge(wish.egress, wish.network));
     out.limits = wish.limits;
     out.scratch = default_scratch(ram_bytes());
     if (wish.limits.scratch_bytes == 0) // which the kernel takes for no limit

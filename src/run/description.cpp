@@ -62,6 +62,33 @@ void write_entry(json& w, const tree_entry& entry) {
     return std::chrono::duration_cast<std::chrono::milliseconds>(*time).count();
 }
 
+void write_bridge(json& w, const container::bridge_plan& bridge) {
+    w.begin_array("egress_allow");
+    for (const auto& rule : bridge.rules.all()) w.element(rule.text);
+    w.end_array();
+    w.begin_array("publish");
+    for (const auto port : bridge.published) w.element(port);
+    w.end_array();
+    w.member("egress_connections", bridge.connections);
+}
+
+void write_destinations(json& w, const run_facts& facts) {
+    w.begin_array("destinations");
+    for (const auto& row : facts.destinations) {
+        w.begin_object();
+        w.member("destination", net::to_string(row.where));
+        w.member("allowed", row.allowed);
+        w.member("refused", row.refused);
+        w.member("failed", row.failed);
+        w.member("bytes_sent", row.bytes_sent);
+        w.member("bytes_received", row.bytes_received);
+        if (!row.last_error.empty()) w.member("last_error", row.last_error);
+        w.end_object();
+    }
+    w.end_array();
+    w.member("more_destinations", facts.more_destinations);
+}
+
 void write_plan(json& w, const container::plan& plan) {
     w.begin_array("command");
     for (const auto& word : plan.argv) w.element(word);
@@ -79,6 +106,7 @@ void write_plan(json& w, const container::plan& plan) {
     w.member("scratch_bytes", plan.scratch.bytes);
     w.member("scratch_inodes", plan.scratch.inodes);
     w.end_object();
+    if (plan.bridge) write_bridge(w, *plan.bridge);
     w.begin_array("tree");
     for (const auto& entry : plan.tree) write_entry(w, entry);
     w.end_array();
@@ -141,6 +169,15 @@ template<class Pick> auto names(const container::plan& plan, Pick pick) -> std::
     return row == container::network_tiers.end() ? std::string_view{} : row->meaning;
 }
 
+[[nodiscard]] auto network_text(const container::plan& plan) -> std::string {
+    auto out = fmt::format("  {}: {}\n", to_string(plan.network), network_meaning(plan.network));
+    if (!plan.bridge) return out;
+    for (const auto& rule : plan.bridge->rules.all()) out += fmt::format("  to {}\n", rule.text);
+    for (const auto port : plan.bridge->published)
+        out += fmt::format("  from 127.0.0.1:{} of this machine\n", port);
+    return out;
+}
+
 [[nodiscard]] auto limits_text(const container::plan& plan) -> std::string {
     std::string out;
     if (const auto wall = milliseconds(plan.limits.wall_time))
@@ -167,7 +204,7 @@ auto explain_text(const container::plan& plan) -> std::string {
     for (const auto& variable : plan.environment)
         fmt::format_to(std::back_inserter(variables), "  {}\n", printable(name_of(variable)));
     std::string layers;
-    for (const auto& layer : container::requested_layers())
+    for (const auto& layer : container::requested_layers(plan))
         fmt::format_to(std::back_inserter(layers), "  {}\n", layer.name);
     std::string out;
     out += section("Can be changed (your files)", names(plan, bound(access::write, origin::asked)));
@@ -177,8 +214,7 @@ auto explain_text(const container::plan& plan) -> std::string {
     out += section("Private and writable, gone afterwards", names(plan, kind(entry_kind::scratch)));
     out += section("Devices", names(plan, kind(entry_kind::device)));
     out += section("Environment", variables);
-    out += section("Network", fmt::format("  {}: {}\n", to_string(plan.network),
-                                          network_meaning(plan.network)));
+    out += section("Network", network_text(plan));
     out += section("Limits", limits_text(plan));
     out += section("Layers", layers);
     std::string notes;
@@ -200,7 +236,7 @@ auto explain_json(const container::plan& plan) -> std::string {
         w.begin_object();
         w.member("schema_version", 1);
         write_plan(w, plan);
-        write_layers(w, container::requested_layers(), false);
+        write_layers(w, container::requested_layers(plan), false);
         w.end_object();
     }
     return out += '\n';
@@ -218,7 +254,8 @@ auto report_json(const run_record& record) -> std::string {
         w.member("ended_ns", record.ended_ns);
         if (record.ended) write_outcome(w, *record.ended);
         if (record.problem) write_problem(w, *record.problem);
-        write_layers(w, record.layers, true);
+        write_layers(w, record.facts.layers, true);
+        if (record.plan->bridge) write_destinations(w, record.facts);
         write_plan(w, *record.plan);
         w.end_object();
     }

@@ -10,12 +10,19 @@
 
 namespace glove::run {
 
+// What was in force during a run, and what was reached.
+struct run_facts {
+    std::vector<container::layer> layers = {};
+    std::vector<net::egress_record> destinations = {};
+    std::uint64_t more_destinations = 0; // past the bound of the list
+};
+
 // How a run went; what is not known (yet) is empty.
 struct run_record {
     std::string run;
     std::string audit_log;
     const container::plan* plan = nullptr;
-    std::vector<container::layer> layers;
+    run_facts facts;
     std::optional<outcome> ended;
     std::optional<error> problem;
     std::int64_t started_ns = 0, ended_ns = 0; // wall clock

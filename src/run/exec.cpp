@@ -16,6 +16,7 @@
 #include <glove/run/exec.hpp>
 #include <glove/sys/clock.hpp>
 #include <glove/sys/entropy.hpp>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -77,10 +78,30 @@ namespace {
     return exit_status_of(ended);
 }
 
-// One run under its perimeter; `layers` tells what was armed, however it ends.
+// The proxy of a run, and the channel by which the bridge inside passes connections to it.
+struct egress {
+    net::egress_service service;
+    sys::unique_fd bridge;
+};
+[[nodiscard]] auto start_egress(const container::bridge_plan& plan, run_records& records,
+                                const sys::clock& time) -> result<egress> {
+    int ends[2];
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+        return fail_os("egress.channel");
+    sys::unique_fd relay{ends[0]}, bridge{ends[1]};
+    GLOVE_TRY(auto service,
+              net::egress_service::start({.rules = plan.rules,
+                                          .published = plan.published,
+                                          .connections = plan.connections,
+                                          .tell_refusals = ::isatty(2) == 1},
+                                         std::move(relay), time, records.log(), records.run()));
+    return egress{std::move(service), std::move(bridge)};
+}
+
+// One run under its perimeter; `facts` tells what was armed and reached, however it ends.
 [[nodiscard]] auto contain(const container::plan& plan, container::launch_request launch,
-                           run_records& records, const sys::clock& time,
-                           std::vector<container::layer>& layers) -> result<outcome> {
+                           run_records& records, const sys::clock& time, run_facts& facts)
+    -> result<outcome> {
     const auto group = on_terminal() ? process_group::shared : process_group::own;
     launch.shared_process_group = group == process_group::shared;
     GLOVE_TRY(auto inbox, signal_inbox::open(group));
@@ -91,14 +112,32 @@ namespace {
         launch.streams = {0, out, err};
         relay.emplace(std::move(made));
     }
+    std::optional<egress> network;
+    if (plan.bridge) {
+        GLOVE_TRY(auto started, start_egress(*plan.bridge, records, time));
+        network.emplace(std::move(started));
+        launch.bridge = &network->bridge;
+    }
     GLOVE_TRY(auto agent, container::launch(launch));
     if (relay) relay->agent_has_streams();
     GLOVE_CHECK(let_go_of_streams(relay.has_value()));
     // The child builds its perimeter meanwhile; it does not start the agent before `release`.
     GLOVE_CHECK(records.intend());
+    if (network) GLOVE_CHECK(network->service.await_ready());
     GLOVE_CHECK(agent.release());
-    auto ended = supervise(agent, plan.limits, relay ? &*relay : nullptr, inbox, time);
-    layers = agent.layers();
+    auto ended = supervise({.agent = agent,
+                            .limits = plan.limits,
+                            .relay = relay ? &*relay : nullptr,
+                            .egress = network ? &network->service : nullptr,
+                            .inbox = inbox,
+                            .time = time});
+    facts.layers = agent.layers();
+    if (!network) return ended;
+    const auto finished = network->service.finish();
+    const auto records_of = network->service.records();
+    facts.destinations.assign(records_of.begin(), records_of.end());
+    facts.more_destinations = network->service.more_records();
+    if (ended && !finished) return std::unexpected(finished.error());
     return ended;
 }
 
@@ -108,11 +147,11 @@ namespace {
     const sys::system_clock time;
     const auto how = request.audit_sync ? audit::durability::power : audit::durability::process;
     GLOVE_TRY(auto records, run_records::open(places, how, plan, time));
-    auto layers = container::requested_layers();
+    run_facts facts{.layers = container::requested_layers(plan)};
     const auto ended =
         contain(plan, {.plan = &plan, .arguments = request.arguments, .open_files = open_files},
-                records, time, layers);
-    const auto written = records.conclude(ended, std::move(layers));
+                records, time, facts);
+    const auto written = records.conclude(ended, std::move(facts));
     if (!ended) return std::unexpected(ended.error());
     if (!written) return std::unexpected(written.error());
     return exit_status_after(*ended);

@@ -73,9 +73,8 @@ auto run_records::intend() -> result<> {
     return audit_.append(intent);
 }
 
-auto run_records::conclude(const result<outcome>& ended, std::vector<container::layer> layers)
-    -> result<> {
-    record_.layers = std::move(layers);
+auto run_records::conclude(const result<outcome>& ended, run_facts facts) -> result<> {
+    record_.facts = std::move(facts);
     record_.ended_ns = time_->wall().count();
     auto exit = event(audit::action::agent_exit,
                       ended ? audit::status::ok : audit::status::execution_error);

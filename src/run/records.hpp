@@ -23,9 +23,12 @@ public:
         -> result<run_records>;
 
     [[nodiscard]] auto intend() -> result<>;
-    // Records how the run went, and what was armed meanwhile.
-    [[nodiscard]] auto conclude(const result<outcome>& ended, std::vector<container::layer> layers)
-        -> result<>;
+    // Records how the run went, and what was armed and reached meanwhile.
+    [[nodiscard]] auto conclude(const result<outcome>& ended, run_facts facts) -> result<>;
+
+    // Where the parts of the run put theirs on record, and under which id.
+    [[nodiscard]] auto log() noexcept -> audit::sink& { return audit_; }
+    [[nodiscard]] auto run() const noexcept -> const std::string& { return record_.run; }
 
 private:
     run_records(audit::jsonl_sink audit, const sys::clock& time)

@@ -58,10 +58,10 @@ constexpr std::chrono::seconds reader_patience{1};
 
 class watch {
 public:
-    watch(container::running& agent, const container::limits& limits, output_relay* relay,
-          signal_inbox& inbox, const sys::clock& time)
-        : agent_{agent}, relay_{relay}, inbox_{inbox}, time_{time} {
-        if (limits.wall_time) wall_deadline_ = time_.monotonic() + *limits.wall_time;
+    explicit watch(const supervised& run)
+        : agent_{run.agent}, relay_{run.relay}, egress_{run.egress}, inbox_{run.inbox},
+          time_{run.time} {
+        if (run.limits.wall_time) wall_deadline_ = time_.monotonic() + *run.limits.wall_time;
     }
 
     [[nodiscard]] auto run() -> result<outcome> {
@@ -98,7 +98,9 @@ private:
     // False when a deadline came first.
     [[nodiscard]] auto wait() -> bool {
         sources_.assign({{ended_ ? -1 : agent_.news().get(), POLLIN, 0},
-                         {inbox_.descriptor().get(), POLLIN, 0}});
+                         {inbox_.descriptor().get(), POLLIN, 0},
+                         {egress_ == nullptr ? -1 : egress_->descriptor().get(), POLLIN, 0}});
+        const auto fixed = static_cast<std::ptrdiff_t>(sources_.size());
         std::vector<::pollfd> output;
         if (relay_ != nullptr) output = relay_->interest();
         sources_.insert(sources_.end(), output.begin(), output.end());
@@ -107,7 +109,8 @@ private:
             ::ppoll(sources_.data(), sources_.size(), timeout ? &*timeout : nullptr, nullptr);
         has_news_ = ready > 0 && sources_.front().revents != 0;
         if (ready <= 0) return ready < 0;
-        if (relay_ != nullptr) relay_->advance({sources_.begin() + 2, sources_.end()});
+        if (egress_ != nullptr && sources_[2].revents != 0) egress_->advance();
+        if (relay_ != nullptr) relay_->advance({sources_.begin() + fixed, sources_.end()});
         return true;
     }
 
@@ -178,6 +181,7 @@ private:
 
     container::running& agent_;
     output_relay* relay_;
+    net::egress_service* egress_;
     signal_inbox& inbox_;
     const sys::clock& time_;
     std::vector<::pollfd> sources_;
@@ -218,9 +222,6 @@ auto signal_inbox::take() -> std::optional<received> {
                     .typed = info.ssi_code == SI_KERNEL};
 }
 
-auto supervise(container::running& agent, const container::limits& limits, output_relay* relay,
-               signal_inbox& inbox, const sys::clock& time) -> result<outcome> {
-    return watch{agent, limits, relay, inbox, time}.run();
-}
+auto supervise(const supervised& run) -> result<outcome> { return watch{run}.run(); }
 
 } // namespace glove::run

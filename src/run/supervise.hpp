@@ -4,6 +4,7 @@
 #include "run/output_relay.hpp"
 #include <chrono>
 #include <glove/container/launch.hpp>
+#include <glove/net/egress_service.hpp>
 #include <glove/sys/clock.hpp>
 #include <optional>
 #include <string_view>
@@ -51,8 +52,15 @@ private:
     process_group group_;
 };
 
-[[nodiscard]] auto supervise(container::running& agent, const container::limits& limits,
-                             output_relay* relay, signal_inbox& inbox, const sys::clock& time)
-    -> result<outcome>;
+// What a run consists of while it goes on.
+struct supervised {
+    container::running& agent;
+    const container::limits& limits;
+    output_relay* relay;         // null: the output is not counted
+    net::egress_service* egress; // null: nothing can be reached
+    signal_inbox& inbox;
+    const sys::clock& time;
+};
+[[nodiscard]] auto supervise(const supervised& run) -> result<outcome>;
 
 } // namespace glove::run

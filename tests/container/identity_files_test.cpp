@@ -13,7 +13,7 @@ namespace {
 using namespace glove::container;
 
 auto content(const user_identity& user, std::string_view path) -> std::string {
-    for (auto& entry : identity_files(user, "/bin/sh"))
+    for (auto& entry : identity_files(user, "/bin/sh", nullptr))
         if (entry.path == path) return entry.text;
     ADD_FAILURE() << "there is no " << path;
     return {};
@@ -90,7 +90,7 @@ TEST(IdentityFiles, TheNameInTheFilesIsTheNameInTheEnvironment) {
 TEST(IdentityFiles, NothingOfTheHostIsInThem) {
     char host[256] = {};
     ASSERT_EQ(::gethostname(host, sizeof host - 1), 0);
-    for (const auto& entry : identity_files({.uid = 1000, .gid = 1000}, "/bin/sh")) {
+    for (const auto& entry : identity_files({.uid = 1000, .gid = 1000}, "/bin/sh", nullptr)) {
         EXPECT_EQ(entry.kind, entry_kind::file);
         EXPECT_EQ(entry.origin, origin::managed);
         EXPECT_EQ(entry.permissions, ::mode_t{0444});

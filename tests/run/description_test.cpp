@@ -75,7 +75,8 @@ auto layer_names(const value& document) -> std::vector<std::string> {
 
 auto all_layers() -> std::vector<std::string> {
     std::vector<std::string> out;
-    for (const auto& layer : container::requested_layers()) out.emplace_back(layer.name);
+    for (const auto& layer : container::requested_layers(container::plan{}))
+        out.emplace_back(layer.name);
     return out;
 }
 
@@ -190,8 +191,8 @@ auto record_of(const container::plan& plan) -> run::run_record {
     out.run = "abc";
     out.audit_log = "/state/abc.jsonl";
     out.plan = &plan;
-    out.layers = container::requested_layers();
-    for (auto& layer : out.layers) layer.armed = true;
+    out.facts.layers = container::requested_layers(plan);
+    for (auto& layer : out.facts.layers) layer.armed = true;
     out.started_ns = 10;
     out.ended_ns = 20;
     return out;
@@ -202,7 +203,7 @@ TEST(ReportJson, ARunThatEndedTellsHow) {
     auto record = record_of(plan);
     record.ended =
         run::outcome{.cause = run::exit_cause::exited, .wait_status = 3 << 8, .output_bytes = {}};
-    record.layers.back().armed = false;
+    record.facts.layers.back().armed = false;
     const auto document = parsed(run::report_json(record));
     EXPECT_EQ(text_at(document, "run"), "abc");
     EXPECT_EQ(text_at(document, "audit_log"), "/state/abc.jsonl");

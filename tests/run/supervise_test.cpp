@@ -130,7 +130,12 @@ auto play(const scene& what) -> std::string {
         const stepped_clock time{what.a_reading};
         container::limits limits;
         limits.wall_time = what.wall_time;
-        const auto ended = run::supervise(agent, limits, nullptr, inbox, time);
+        const auto ended = run::supervise({.agent = agent,
+                                           .limits = limits,
+                                           .relay = nullptr,
+                                           .egress = nullptr,
+                                           .inbox = inbox,
+                                           .time = time});
         if (!ended) return std::string{ended.error().step};
         const auto status = ended->wait_status;
         return std::string{to_string(ended->cause)} +

@@ -28,6 +28,7 @@ struct argument_area {
 struct launch_request {
     const container::plan* plan = nullptr; // outlives the launch
     std::array<int, 3> streams{0, 1, 2};   // borrowed; become the agent's 0, 1 and 2
+    sys::unique_fd* bridge = nullptr; // the bridge's end of its channel, of a plan with one; taken
     argument_area arguments;
     // Keep the agent in the caller's process group, for a terminal's sake; a filter then stands in
     // for the boundary that a group of its own would be.
@@ -40,8 +41,8 @@ struct layer {
     std::string_view name;
     bool armed = false;
 };
-// Every layer a run asks for, in the order in which they are armed.
-[[nodiscard]] auto requested_layers() -> std::vector<layer>;
+// Every layer that a plan asks for, in the order in which they are armed.
+[[nodiscard]] auto requested_layers(const plan& wanted) -> std::vector<layer>;
 
 struct ending {
     int wait_status = 0; // of the agent, as waitpid gives it

@@ -6,8 +6,10 @@
 #pragma once
 #include <cstdint>
 #include <glove/base/error.hpp>
+#include <glove/container/bridge.hpp>
 #include <glove/container/profile.hpp>
 #include <glove/sys/files.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,6 +68,7 @@ struct plan {
     bool has_workspace = false;
     user_identity user;
     network_tier network = network_tier::offline;
+    std::optional<bridge_plan> bridge;
     container::limits limits;
     scratch_budget scratch;
     // The bounded search for FIFOs did not see every entry of every grant.
@@ -96,9 +99,9 @@ struct resolved_path {
 // out.
 [[nodiscard]] auto discover_system(const std::string& root) -> result<std::vector<tree_entry>>;
 
-// Files of /etc that Glove writes itself.
-[[nodiscard]] auto identity_files(const user_identity& user, std::string_view shell)
-    -> std::vector<tree_entry>;
+// Files of /etc that Glove writes itself. `bridge` is null where nothing can be reached.
+[[nodiscard]] auto identity_files(const user_identity& user, std::string_view shell,
+                                  const bridge_plan* bridge) -> std::vector<tree_entry>;
 
 // Environment of the agent from the caller's (`outer`) and the asked-for variables.
 [[nodiscard]] auto make_environment(const char* const* outer, const profile& wish,

@@ -30,6 +30,13 @@ struct limits {
     std::optional<std::uint64_t> scratch_bytes; // everything private and writable; default from RAM
 };
 
+// Destinations that may be reached, and ports that the host may reach; both empty: neither.
+struct egress_wish {
+    std::vector<std::string> allow;     // rules of --egress-allow
+    std::vector<std::uint16_t> publish; // ports of --publish
+    unsigned connections = 256;         // at once; further ones wait
+};
+
 struct profile {
     std::vector<std::string> argv; // never empty
     std::optional<std::string> workspace;
@@ -37,6 +44,7 @@ struct profile {
     std::vector<std::string> hidden; // paths inside a grant that must not be seen
     std::vector<std::pair<std::string, std::string>> environment; // NAME, VALUE
     network_tier network = network_tier::offline;
+    egress_wish egress;
     container::limits limits;
     // Glove's own files: no grant may hold one or lie inside one.
     std::vector<std::string> control_paths;

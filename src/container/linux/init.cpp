@@ -58,10 +58,18 @@ auto seal_descriptors(setup_state& state) noexcept -> failure {
         const int source = state.plan->streams[static_cast<std::size_t>(stream)];
         if (source != stream && ::dup2(source, stream) < 0) return outcome(false, call::dup2);
     }
-    if (state.plan->control != control_descriptor &&
-        ::dup3(state.plan->control, control_descriptor, O_CLOEXEC) < 0)
+    // The channels' places, which one of them may hold the other's of: moved out of the way first.
+    const auto& plan = *state.plan;
+    const int bridge = plan.bridge.channel < 0
+                           ? -1
+                           : ::fcntl(plan.bridge.channel, F_DUPFD_CLOEXEC, bridge_descriptor + 1);
+    if (plan.bridge.channel >= 0 && bridge < 0) return outcome(false, call::dup3);
+    if (plan.control != control_descriptor &&
+        ::dup3(plan.control, control_descriptor, O_CLOEXEC) < 0)
         return outcome(false, call::dup3);
-    return outcome(sys::close_range(control_descriptor + 1, ~0U, 0) == 0, call::close_range);
+    if (bridge >= 0 && ::dup3(bridge, bridge_descriptor, O_CLOEXEC) < 0)
+        return outcome(false, call::dup3);
+    return outcome(close_but_channels(plan), call::close_range);
 }
 
 auto await_maps(setup_state&) noexcept -> failure { return await(order::maps_written); }
@@ -180,6 +188,7 @@ constexpr setup_step steps[] = {
     {"mount.tree", mount_tree, "own root file system, sources pinned"},
     {"mount.proc", mount_proc, "/proc of the namespace"},
     {"mount.user_namespaces", forbid_user_namespaces, "no further user namespaces"},
+    {"bridge.ports", open_low_ports, "", true},
     {"mount.proc_guard", guard_proc, "/proc settings read-only, kernel views masked"},
     {"mount.terminals", mount_terminals, "own terminals"},
     {"mount.enter", enter_root, "old root detached, new root read-only"},
@@ -187,6 +196,7 @@ constexpr setup_step steps[] = {
     {"init.session", leave_session, "signals stay inside"},
     {"init.no_new_privileges", forbid_new_privileges, "no new privileges"},
     {"init.capabilities", drop_capabilities, "no capability in any set"},
+    {"bridge.start", start_bridge, "bridge to the egress proxy", true},
     {"init.child_events", watch_children, ""},
     {"init.release", await_release, ""},
     {"agent.start", start_agent, "system-call filter"},

@@ -3,6 +3,7 @@
 #include "container/linux/seccomp_bpf.hpp"
 #include "container/linux/steps.hpp"
 #include "sys/syscalls.hpp"
+#include <algorithm>
 #include <cstring>
 #include <fcntl.h>
 #include <glove/container/launch.hpp>
@@ -21,6 +22,9 @@ struct prepared_launch {
     std::vector<tree_operation> tree;
     std::vector<const char*> programs, argv, environment;
     std::string scratch_bytes, scratch_inodes;
+    std::vector<bridge_known> known;
+    std::vector<bridge_socket> sockets;
+    std::vector<bridge_domain> domains;
     setup_plan child{};
     const plan* source = nullptr;
 };
@@ -91,6 +95,55 @@ private:
     return out;
 }
 
+[[nodiscard]] auto known_name(const bridge_name& from) -> bridge_known {
+    bridge_known out{
+        .address = from.address, .size = static_cast<std::uint8_t>(from.name.size()), .name = {}};
+    from.name.copy(out.name, sizeof out.name);
+    return out;
+}
+
+// The tables of the bridge, with room for the names that programs will ask for.
+[[nodiscard]] auto prepare_bridge(prepared_launch& out, const bridge_plan& bridge, int channel)
+    -> bridge_setup {
+    std::vector<std::string_view> order;
+    for (const auto& name : bridge.names) {
+        out.known.push_back(known_name(name));
+        order.push_back(name.name);
+    }
+    // Not a name that anybody asks the name service for: programs know it themselves.
+    out.known.push_back(known_name({"localhost", inner_loopback}));
+    order.push_back("localhost");
+    for (const auto& one : bridge.listeners) {
+        const auto at = std::ranges::find(order, one.name) - order.begin();
+        out.sockets.push_back(
+            {.address = one.address,
+             .port = one.port,
+             .known = one.name.empty() ? bridge_socket::for_proxy : static_cast<std::uint32_t>(at),
+             .fd = -1});
+    }
+    for (const auto& rule : bridge.rules.all())
+        if (rule.kind == net::rule_kind::domain)
+            out.domains.push_back({.name = rule.name.c_str(),
+                                   .size = static_cast<std::uint32_t>(rule.name.size()),
+                                   .port = rule.port});
+    const auto known_count = static_cast<std::uint32_t>(out.known.size());
+    const auto socket_count = static_cast<std::uint32_t>(out.sockets.size());
+    out.known.resize(known_count + most_met_names);
+    out.sockets.resize(socket_count + most_met_sockets);
+    return {
+        .channel = channel,
+        .serves_names = !bridge.rules.empty(),
+        .known = out.known.data(),
+        .known_count = known_count,
+        .known_capacity = known_count + most_met_names,
+        .sockets = out.sockets.data(),
+        .socket_count = socket_count,
+        .socket_capacity = socket_count + most_met_sockets,
+        .domains = out.domains.data(),
+        .domain_count = static_cast<std::uint32_t>(out.domains.size()),
+    };
+}
+
 [[nodiscard]] auto prepare(const launch_request& request, int control)
     -> std::unique_ptr<prepared_launch> {
     auto out = std::make_unique<prepared_launch>();
@@ -117,11 +170,14 @@ private:
         .filter = seccomp::program_for(source.network, 0),
         .open_files = request.open_files,
         .loopback = source.network == network_tier::local || source.network == network_tier::egress,
+        .bridge = {},
         .shared_group = request.shared_process_group,
         .host_root = source.user.uid == 0,
         .arguments = request.arguments.begin,
         .arguments_size = request.arguments.size,
     };
+    if (source.bridge && request.bridge != nullptr)
+        out->child.bridge = prepare_bridge(*out, *source.bridge, request.bridge->get());
     return out;
 }
 
@@ -228,6 +284,10 @@ struct cloned {
             remedy_for(step, news.value)};
 }
 
+[[nodiscard]] auto is_requested(const setup_step& step, const plan& wanted) -> bool {
+    return !step.layer.empty() && (!step.of_bridge || wanted.bridge.has_value());
+}
+
 [[nodiscard]] auto plausible(const news_message& news) -> bool {
     return news.step < setup_steps().size() &&
            static_cast<std::size_t>(news.where) < call_names.size();
@@ -235,11 +295,11 @@ struct cloned {
 
 } // namespace
 
-auto requested_layers() -> std::vector<layer> {
+auto requested_layers(const plan& wanted) -> std::vector<layer> {
     std::vector<layer> out;
     for (const auto name : clone_layers) out.push_back({name});
     for (const auto& step : setup_steps())
-        if (!step.layer.empty()) out.push_back({step.layer});
+        if (is_requested(step, wanted)) out.push_back({step.layer});
     return out;
 }
 
@@ -280,15 +340,18 @@ auto running::read_news() -> result<std::optional<ending>> {
 }
 
 auto running::layers() const -> std::vector<layer> {
-    auto out = requested_layers();
+    auto out = requested_layers(*keep_->source);
     std::size_t at = 0;
     for (; at < std::size(clone_layers); ++at) out[at].armed = true; // or there would be no child
     for (std::size_t i = 0; i < setup_steps().size(); ++i)
-        if (!setup_steps()[i].layer.empty()) out[at++].armed = (armed_ >> i & 1U) != 0;
+        if (is_requested(setup_steps()[i], *keep_->source))
+            out[at++].armed = (armed_ >> i & 1U) != 0;
     return out;
 }
 
 auto launch(const launch_request& request) -> result<running> {
+    if (request.plan->bridge.has_value() != (request.bridge != nullptr))
+        return fail(errc::wrong_state, "launch.bridge", "a bridge and its channel go together");
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
         return fail_os("launch.control_channel");
@@ -303,6 +366,7 @@ auto launch(const launch_request& request) -> result<running> {
     }
     sys::child_process init{sys::unique_fd{child.pidfd}};
     theirs = {};
+    if (request.bridge != nullptr) *request.bridge = {};
     if (auto mapped = write_id_maps(child.pid, request.plan->user); !mapped) {
         // The maps of an init that has ended cannot be written: then why it ended is the reason.
         news_message news{};

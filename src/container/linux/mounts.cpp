@@ -217,7 +217,7 @@ failure enter_root(setup_state& state) noexcept {
     if (::umount2(".", MNT_DETACH) != 0) return broken(call::umount2);
     if (::chdir(state.plan->work_directory) != 0) return broken(call::chdir);
     // The two mount descriptors have served; init keeps nothing that leads anywhere.
-    if (sys::close_range(control_descriptor + 1, ~0U, 0) != 0) return broken(call::close_range);
+    if (!close_but_channels(*state.plan)) return broken(call::close_range);
     return {};
 }
 

@@ -100,6 +100,13 @@ struct directory_record { // linux_dirent64, which glibc keeps to itself
     }
 }
 
+[[nodiscard]] auto set_to_zero(setup_state& state, const char* name) noexcept -> failure {
+    const scoped setting{::openat(state.proc, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW)};
+    if (!setting) return broken(call::openat);
+    if (::write(setting.get(), "0", 1) != 1) return broken(call::write);
+    return {};
+}
+
 } // namespace
 
 failure mount_proc(setup_state& state) noexcept {
@@ -112,11 +119,13 @@ failure mount_proc(setup_state& state) noexcept {
 }
 
 failure forbid_user_namespaces(setup_state& state) noexcept {
-    const scoped setting{
-        ::openat(state.proc, "sys/user/max_user_namespaces", O_WRONLY | O_CLOEXEC | O_NOFOLLOW)};
-    if (!setting) return broken(call::openat);
-    if (::write(setting.get(), "0", 1) != 1) return broken(call::write);
-    return {};
+    return set_to_zero(state, "sys/user/max_user_namespaces");
+}
+
+// Allowed names listen at their own ports, and the agent may serve at any, without a capability.
+failure open_low_ports(setup_state& state) noexcept {
+    if (state.plan->bridge.channel < 0) return {};
+    return set_to_zero(state, "sys/net/ipv4/ip_unprivileged_port_start");
 }
 
 failure guard_proc(setup_state& state) noexcept {

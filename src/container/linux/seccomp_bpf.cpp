@@ -1,11 +1,14 @@
 // Hands out the generated arrays, and holds the one program that is short enough to be read as it
 // is.
 #include "container/linux/seccomp_bpf.hpp"
+#include <array>
 #include <bit>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <linux/audit.h>
 #include <linux/seccomp.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -13,8 +16,10 @@ namespace glove::container::seccomp {
 namespace {
 #if defined(__x86_64__) && !defined(__ILP32__)
 #include "seccomp_bpf_x86_64.inc"
+constexpr std::uint32_t own_architecture = AUDIT_ARCH_X86_64;
 #elif defined(__aarch64__) && !defined(__ILP32__)
 #include "seccomp_bpf_arm64.inc"
+constexpr std::uint32_t own_architecture = AUDIT_ARCH_AARCH64;
 #else
 #error "there is no system call table for this machine"
 #endif
@@ -71,6 +76,51 @@ constexpr ::sock_filter shared_group[] = {
     pass,
     pass,
 };
+
+constexpr ::sock_filter end_process = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+
+constexpr auto bridge_calls = std::to_array<std::uint32_t>({
+    SYS_accept4,
+    SYS_bind,
+    SYS_close_range,
+    SYS_connect,
+    SYS_epoll_ctl,
+    SYS_epoll_pwait,
+#ifdef SYS_epoll_wait
+    SYS_epoll_wait,
+#endif
+    SYS_exit_group,
+    SYS_getsockopt,
+    SYS_listen,
+    SYS_recvfrom,
+    SYS_restart_syscall,
+    SYS_sendmsg,
+    SYS_sendto,
+});
+
+// The list above, and socket(2) for streams of the two internet families.
+constexpr auto bridge_program = [] {
+    std::array<::sock_filter, 3 + 1 + bridge_calls.size() * 2 + 9> out{};
+    std::size_t at = 0;
+    out[at++] = load(offsetof(::seccomp_data, arch));
+    out[at++] = BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, own_architecture, 1, 0);
+    out[at++] = end_process;
+    out[at++] = load(offsetof(::seccomp_data, nr));
+    for (const auto number : bridge_calls) {
+        out[at++] = unless_equal(number, 1);
+        out[at++] = pass;
+    }
+    out[at++] = unless_equal(SYS_socket, 7);
+    out[at++] = load(argument(0));
+    out[at++] = BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET, 1, 0);
+    out[at++] = unless_equal(AF_INET6, 4);
+    out[at++] = load(argument(1));
+    out[at++] = BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xf);
+    out[at++] = unless_equal(SOCK_STREAM, 1);
+    out[at++] = pass;
+    out[at++] = end_process;
+    return out;
+}();
 } // namespace
 
 auto program_for(network_tier tier, unsigned declared) noexcept -> program {
@@ -87,6 +137,7 @@ auto program_for(network_tier tier, unsigned declared) noexcept -> program {
 }
 
 auto group_guard() noexcept -> program { return shared_group; }
+auto bridge_filter() noexcept -> program { return bridge_program; }
 
 auto install(program filter) noexcept -> int {
     if (filter.empty()) return EINVAL;

@@ -23,6 +23,10 @@ using program = std::span<const ::sock_filter>;
 // under a filter of `program_for`, which also refuses other architectures.
 [[nodiscard]] auto group_guard() noexcept -> program;
 
+// For the namespace's bridge, by itself: a dozen calls of an event loop over sockets of the IPv4
+// and IPv6 families; any other, and any other architecture, kills.
+[[nodiscard]] auto bridge_filter() noexcept -> program;
+
 // 0 or an errno; EINVAL for an empty program, ESRCH when a thread has another filter already.
 [[nodiscard]] auto install(program filter) noexcept -> int;
 

@@ -1,6 +1,7 @@
 // What the child needs between clone and exec, as plain values and pointers into memory that the
 // parent has finished writing. The child reads it; it never allocates, locks or destroys anything.
 #pragma once
+#include "container/linux/bridge.hpp"
 #include <array>
 #include <cstdint>
 #include <glove/container/plan.hpp>
@@ -40,6 +41,7 @@ struct setup_plan {
     std::span<const ::sock_filter> filter;
     ::rlimit open_files; // the caller's, which the supervisor may have raised for its pins
     bool loopback;
+    bridge_setup bridge;
     bool shared_group; // with processes of the host: on the caller's terminal
     bool host_root;    // uid 0 of the host: owns the files of /proc that are not a process's
     char* arguments;   // the argument and environment area, to be wiped

@@ -3,6 +3,7 @@
 #pragma once
 #include "container/linux/protocol.hpp"
 #include "container/linux/setup_plan.hpp"
+#include "sys/syscalls.hpp"
 #include <span>
 #include <string_view>
 
@@ -10,6 +11,14 @@ namespace glove::container {
 
 // The control channel's place in init.
 inline constexpr int control_descriptor = 3;
+// The bridge's channel to the relay, in init until the bridge runs, and in the bridge.
+inline constexpr int bridge_descriptor = 4;
+
+// Closes everything of init above its streams and channels.
+[[nodiscard]] inline auto close_but_channels(const setup_plan& plan) noexcept -> bool {
+    const int last = plan.bridge.channel < 0 ? control_descriptor : bridge_descriptor;
+    return sys::close_range(static_cast<unsigned>(last + 1), ~0U, 0) == 0;
+}
 
 // What the steps share. Lives on init's stack; the agent step shares init's memory until exec.
 struct setup_state {
@@ -25,6 +34,7 @@ struct setup_step {
     std::string_view name; // of errors
     failure (*run)(setup_state&) noexcept;
     std::string_view layer; // what holds once it has run; empty for plumbing
+    bool of_bridge = false; // does nothing in a plan without one
 };
 
 [[nodiscard]] auto setup_steps() noexcept -> std::span<const setup_step>;
@@ -38,7 +48,11 @@ failure enter_root(setup_state&) noexcept;
 // proc.cpp
 failure mount_proc(setup_state&) noexcept;
 failure forbid_user_namespaces(setup_state&) noexcept;
+failure open_low_ports(setup_state&) noexcept;
 failure guard_proc(setup_state&) noexcept;
+
+// bridge.cpp
+failure start_bridge(setup_state&) noexcept;
 
 // agent.cpp
 failure start_agent(setup_state&) noexcept;
