@@ -197,7 +197,7 @@ class Escapes(egress_case.Case):
         twins = {"four": ["echo", "connect", four, ECHO], "six": ["echo", "connect", f"[{six}]", ECHO],
                  "four socks": ["echo", "socks-address", four, ECHO],
                  "six socks": ["echo", "socks-address", six, ECHO]}
-        found = self.tries([f"0.0.0.0/0:{ECHO}", f"[::]/0:{ECHO}"],
+        found = self.tries([f"0.0.0.0/0:{ECHO}", f"::/0:{ECHO}"],
                            {**cases, **twins})
         self.assertEqual({name: found.pop(name) for name in twins}, dict.fromkeys(twins, "echo"))
         self.assert_all_refused(found)
@@ -397,7 +397,15 @@ class Escapes(egress_case.Case):
         }
         cases = {f"{kind} {way}": ["tls", way, FILES, 443, data] for kind, data in {**right, **wrong}.items()
                  for way in ("connect", "socks", "direct")}
-        found = self.tries([FILES], cases)
+        for way in ("connect", "socks", "direct"):  # TLS shows itself on any port; the echo is its twin
+            for kind in ("right", "in pieces"):
+                cases[f"{kind} elsewhere {way}"] = ["tls", way, FILES, ECHO, right[kind]]
+            for kind in ("other", "other in pieces", "none", "encrypted"):
+                cases[f"{kind} elsewhere {way}"] = ["tls", way, FILES, ECHO, wrong[kind]]
+        found = self.tries([FILES, ECHO_RULE], cases)
+        for way in ("connect", "socks", "direct"):
+            for kind in ("right", "in pieces"):
+                self.assertRegex(found.pop(f"{kind} elsewhere {way}"), "^got 160301", kind)
         for kind in right:
             for way in ("connect", "socks", "direct"):
                 self.assertRegex(found.pop(f"{kind} {way}"), "^got 16030", kind)
