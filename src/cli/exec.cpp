@@ -3,7 +3,7 @@
 #include "cli/report_error.hpp"
 #include "cli/verbs.hpp"
 #include <CLI/CLI.hpp>
-#include <charconv>
+#include <glove/base/numbers.hpp>
 #include <glove/run/exec.hpp>
 
 namespace glove::cli {
@@ -69,21 +69,12 @@ void repeatable(CLI::App& app, const char* name, std::vector<std::string>& into,
     app.add_option(name, into, help)->type_name(type)->allow_extra_args(false);
 }
 
-// Plain numbers are bytes; K, KB and KiB and so on up to E are powers of 1024.
 [[nodiscard]] auto size() -> CLI::Validator {
     return CLI::Validator(
         [](std::string& text) -> std::string {
-            std::uint64_t number = 0;
-            const auto* const end = text.data() + text.size();
-            const auto [stop, problem] = std::from_chars(text.data(), end, number);
-            const auto unit = CLI::detail::to_lower({stop, end});
-            const auto power = unit.empty() ? 0 : std::string_view{"bkmgtpe"}.find(unit.front());
-            const auto tail = unit.empty() ? unit : unit.substr(1);
-            const bool known = power != std::string_view::npos &&
-                               (tail.empty() || (power > 0 && (tail == "b" || tail == "ib")));
-            if (problem != std::errc{} || !known || (number << 10 * power) >> 10 * power != number)
-                return "'" + text + "' is not a size such as 64KB, 10MB or 2GB";
-            text = std::to_string(number << 10 * power);
+            const auto bytes = parse_size(text);
+            if (!bytes) return "'" + text + "' is not a size such as 64KB, 10MB or 2GB";
+            text = std::to_string(*bytes);
             return {};
         },
         "");

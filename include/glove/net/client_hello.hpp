@@ -22,7 +22,7 @@ enum class hello_state : std::uint8_t {
 
 struct client_hello {
     hello_state state = hello_state::incomplete;
-    std::string server_name; // as sent; empty when there is none
+    std::string server_name;          // as sent; empty when there is none
     bool has_encrypted_hello = false; // its true server name cannot be seen (ECH)
 };
 

@@ -28,10 +28,14 @@ struct destination {
     auto operator==(const destination&) const -> bool = default;
 };
 
+// A port is 1 to 65535, in digits without leading zeros.
+[[nodiscard]] auto parse_port(std::string_view text) noexcept -> std::optional<std::uint16_t>;
+
 // A name or an address; IPv6 with or without brackets.
 [[nodiscard]] auto parse_host(std::string_view text) -> result<host>;
 
-// HOST:PORT, [IPV6]:PORT, or HOST alone where there is a `default_port`. Ports are decimal.
+// HOST:PORT, [IPV6]:PORT, or HOST or [IPV6] alone where there is a `default_port`. Ports are
+// decimal. IPv6 without brackets is refused: its last group could be read as a port.
 [[nodiscard]] auto parse_destination(std::string_view text,
                                      std::optional<std::uint16_t> default_port = std::nullopt)
     -> result<destination>;

@@ -3,13 +3,17 @@
 //   HOST[:PORT][,OPTION...]      one name, or one address ([IPV6] in brackets when a port follows)
 //   .DOMAIN[:PORT][,OPTION...]   the domain and every name below it
 //   NETWORK/BITS[:PORT][,OPTION...]
-//   localhost:PORT               the host's own loopback
+//   localhost:PORT[,OPTION...]   the host's own loopback, which no other name and no address
+//   reaches
 //
 // The port is 443 when none is given. Options: `allow-private` dials private and reserved addresses
 // too; `any-server-name` leaves the name in a TLS greeting unchecked; `max-bytes=SIZE` ends the
 // rule's use after so many bytes in both directions together.
 //
-// Guarantees: nothing is allowed that no rule names; an empty list allows nothing.
+// Guarantees: nothing is allowed that no rule names; an empty list allows nothing. A rule that
+// could never be used is an error, not a rule: one for addresses that are all private, without
+// `allow-private`, or to which no connection can be made. A network that is only partly private is
+// one: each address is judged when it is dialled.
 #pragma once
 #include <cstdint>
 #include <glove/base/error.hpp>
@@ -34,7 +38,8 @@ struct egress_rule {
     bool allow_private = false;
     bool any_server_name = false;
     std::optional<std::uint64_t> max_bytes = {};
-    std::string text; // canonical; parses to the same rule
+    std::string text; // canonical and shortest; parses to the same rule
+    auto operator==(const egress_rule&) const -> bool = default;
 };
 
 [[nodiscard]] auto parse_rule(std::string_view text) -> result<egress_rule>;
@@ -46,7 +51,8 @@ public:
     [[nodiscard]] static auto parse(std::span<const std::string> texts) -> result<egress_rules>;
 
     // The rule that allows it: the most specific one (name before domain, longer before shorter);
-    // null when none does. Valid as long as this object.
+    // null when none does. A rule for addresses never allows a name, nor the other way round; only
+    // the name "localhost" is the host's loopback. Valid as long as this object.
     [[nodiscard]] auto match(const destination& where) const noexcept -> const egress_rule*;
     [[nodiscard]] auto all() const noexcept -> std::span<const egress_rule> { return rules_; }
     [[nodiscard]] auto empty() const noexcept -> bool { return rules_.empty(); }
@@ -55,12 +61,13 @@ private:
     std::vector<egress_rule> rules_;
 };
 
-// Whether `where` may be dialled at `address` under `rule`: empty, or why not ("private",
-// "loopback", ...). `own` are the host's own interface addresses.
+// Whether a destination that `rule` allows may be dialled at `address`: empty, or why not
+// ("private", "loopback", ...). `own` are the host's own interface addresses.
 [[nodiscard]] auto refused_address(const egress_rule& rule, const ip_address& address,
                                    std::span<const ip_address> own) noexcept -> std::string_view;
 
-// The words after "--egress-allow " that would have allowed it.
+// The words after "--egress-allow " that would have allowed it; for a form of the host's loopback
+// that no rule allows, those for the form that one does. Empty where no connection can be made.
 [[nodiscard]] auto rule_for(const destination& where) -> std::string;
 
 } // namespace glove::net

@@ -48,12 +48,31 @@ struct ip_network {
     unsigned prefix = 0; // bits
     // ADDRESS/BITS; bits of the address past the prefix must be zero.
     [[nodiscard]] static auto parse(std::string_view text) noexcept -> std::optional<ip_network>;
+    // The network of that size that the address is in; its own network when `bits` are too many.
+    [[nodiscard]] static auto around(const ip_address& address, unsigned bits) noexcept
+        -> ip_network;
+    // Holds the address or the whole network. Addresses of the other family are in none.
     [[nodiscard]] auto contains(const ip_address& address) const noexcept -> bool;
+    [[nodiscard]] auto contains(const ip_network& other) const noexcept -> bool;
+    [[nodiscard]] auto is_single() const noexcept -> bool {
+        return prefix == base.bytes().size() * 8;
+    }
+    [[nodiscard]] auto to_string() const -> std::string;
+    auto operator==(const ip_network&) const -> bool = default;
 };
 
 // What kind of place an address is when it is no public unicast address ("loopback", "private",
 // "link-local", ...); empty for a public one. Addresses that carry an IPv4 address inside (mapped,
-// compatible, NAT64, 6to4, Teredo) are never public.
+// compatible, NAT64, 6to4, Teredo) are never public. The services that hand a cloud machine its
+// credentials are "metadata", also the one that lies in public space.
 [[nodiscard]] auto reserved_use(const ip_address& address) noexcept -> std::string_view;
+// The same for a network of which no part is public; empty when one is.
+[[nodiscard]] auto reserved_use(const ip_network& network) noexcept -> std::string_view;
+
+// Whether the address, or any of the network, can be one end of a connection at all. Not so:
+// unspecified, multicast and broadcast addresses, 240/4, and IPv4-mapped ones, which the kernel
+// would take to an IPv4 address that was judged as something else.
+[[nodiscard]] auto can_be_dialled(const ip_address& address) noexcept -> bool;
+[[nodiscard]] auto can_be_dialled(const ip_network& network) noexcept -> bool;
 
 } // namespace glove::net

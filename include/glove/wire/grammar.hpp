@@ -6,6 +6,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <glove/base/ascii.hpp>
 #include <glove/wire/utf8.hpp>
 #include <string_view>
 
@@ -52,10 +53,8 @@ enum class grammar : std::uint8_t {
 
 namespace detail {
 
-constexpr auto is_lower(char c) noexcept -> bool { return c >= 'a' && c <= 'z'; }
-constexpr auto is_digit(char c) noexcept -> bool { return c >= '0' && c <= '9'; }
 constexpr auto is_word(char c) noexcept -> bool {
-    return is_lower(c) || is_digit(c) || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
+    return is_lower(c) || is_digit(c) || is_upper(c) || c == '-' || c == '_';
 }
 constexpr auto is_control(char c) noexcept -> bool {
     return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
