@@ -20,8 +20,9 @@ struct name_lookup {
 inline constexpr std::size_t longest_dns_answer = 512; // what every UDP client can take
 
 // Writes the answer to `query` into `out` (at least `longest_dns_answer`) and returns its size; 0
-// when the query deserves none. A names: one address; AAAA and other types of a known name: no
-// data; an unknown name: NXDOMAIN; what is no plain question: FORMERR, NOTIMP or REFUSED.
+// when the query deserves none. A of a known name: one address; AAAA and its other types: no data;
+// an unknown name, whatever the type, and what is no host name: NXDOMAIN, the latter without a
+// lookup; what is no plain question: FORMERR, NOTIMP or REFUSED. `query` and `out` do not overlap.
 [[nodiscard]] auto answer_dns(std::span<const std::uint8_t> query, std::span<std::uint8_t> out,
                               const name_lookup& names) noexcept -> std::size_t;
 
