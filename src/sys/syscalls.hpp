@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/landlock.h>
 #include <linux/mount.h>
 #include <linux/openat2.h>
@@ -62,6 +63,12 @@ inline auto landlock_add_path(int ruleset, const ::landlock_path_beneath_attr& w
 }
 inline auto landlock_restrict_self(int ruleset) noexcept -> int {
     return static_cast<int>(::syscall(SYS_landlock_restrict_self, ruleset, 0));
+}
+// Every capability of the calling thread, for good.
+inline auto drop_capabilities() noexcept -> int {
+    const ::__user_cap_header_struct self{_LINUX_CAPABILITY_VERSION_3, 0};
+    const ::__user_cap_data_struct none[2]{};
+    return static_cast<int>(::syscall(SYS_capset, &self, none));
 }
 inline auto pidfd_send_signal(int pidfd, int number) noexcept -> int {
     return static_cast<int>(::syscall(SYS_pidfd_send_signal, pidfd, number, nullptr, 0));
