@@ -105,6 +105,28 @@ class Case(inside.Case):
         done = self.place.run(*command, flags=self.flags(*rules, read=read, extra=extra), **options)
         return Done(done)
 
+    def run_on_terminal(self, rules, *command, **options):
+        """As run_with, with standard error on a terminal, where glove tells of refusals."""
+        terminal, end = os.openpty()
+        shown = []
+
+        def read():
+            with contextlib.suppress(OSError):  # the other end has closed
+                while data := os.read(terminal, 65536):
+                    shown.append(data)
+        reader = threading.Thread(target=read)
+        reader.start()
+        try:
+            process = self.place.start(*command, flags=self.flags(*rules, read=options.get("read", ())),
+                                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=end)
+            self.addCleanup(inside.end, process)
+        finally:
+            os.close(end)
+        out, _ = process.communicate(timeout=inside.PATIENCE)
+        reader.join()
+        os.close(terminal)
+        return Done(subprocess.CompletedProcess(command, process.returncode, out, b"".join(shown)))
+
     def script(self, rules, script, **options):
         return self.run_with(rules, "bash", "-c", script, **options)
 

@@ -307,7 +307,7 @@ class Escapes(egress_case.Case):
         cases = {
             "twin": good,
             "host differs": get(f"http://{FILES}/", f"Host: {CLOSED}"),
-            "url differs": get(f"http://{CLOSED}/bad", f"Host: {FILES}"),
+            "closed": bad, "url differs": get(f"http://{CLOSED}/bad", f"Host: {FILES}"),
             "two hosts": get(f"http://{FILES}/", f"Host: {FILES}", f"Host: {CLOSED}"),
             "folded host": get(f"http://{FILES}/", f"Host: {FILES}", f"X: 1\r\n Host: {CLOSED}"),
             "spaced host": get(f"http://{FILES}/", f"Host : {CLOSED}"),
@@ -349,10 +349,8 @@ class Escapes(egress_case.Case):
         for host, target, _ in served:
             self.assertEqual(host, [FILES], target)
             self.assertNotIn("bad", target)
-        for name in ("url differs", "no version"):
-            self.assertNotIn("HTTP/1.1 2", found[name], name)
-        self.assertIn("403", found["url differs"].split("\r\n")[0])
-        for name in ("origin form", "other scheme", "file", "port 0", "port 65616", "port -", "garbage"):
+        self.assertIn("403", found["closed"].split("\r\n")[0])
+        for name in ("url differs", "no version", "host differs", "two hosts", "origin form", "other scheme", "file", "port 0", "port 65616", "port -", "garbage"):
             self.assertFalse(found[name].startswith(("HTTP/1.1 2", "HTTP/1.1 404")), (name, found[name]))
         self.assertFalse(found["socks4"].startswith("\0\x5a"))
         self.assert_refused(f"{CLOSED}:80")
@@ -381,7 +379,8 @@ class Escapes(egress_case.Case):
         four, _ = world.ADDRESSES[FILES]
         name, closed = FILES.encode(), CLOSED.encode()
         right = {"right": hello.greeting(name), "upper": hello.greeting(name.upper()),
-                 "in pieces": hello.greeting(name, size=20), "large": hello.greeting(name, extra=[(21, b"\0" * 9000)])}
+                 "in pieces": hello.greeting(name, size=20),
+                 "large": hello.greeting(name, extra=[(21, b"\0" * 9000)])}
         right["by byte"] = list(right["right"])
         wrong = {
             "other": hello.greeting(closed), "front": hello.greeting(world.FRONT.encode()), "none": hello.greeting(),
@@ -448,7 +447,7 @@ class Escapes(egress_case.Case):
 
     def test_the_helper_cannot_be_read(self):
         found = self.agent([FILES], "meddle.py", "look")
-        self.assertTrue(found, "nothing but the agent's own processes: no helper to try")
+        self.assertGreaterEqual(len(found), 2, "the first process and the helper")
         for pid, outcomes in found.items():
             self.assert_all_refused({f"{pid} {what}": outcome for what, outcome in outcomes.items()})
 

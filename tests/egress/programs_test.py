@@ -20,21 +20,25 @@ def at(name, port=world.HTTPS):
 
 
 class Programs(egress_case.Case):
-    def both(self, rules, permitted, other, tells, *, name=CLOSED, audited=None, read=(), status=1,
-             files=None):
+    def both(self, rules, permitted, other, tells, *, name=CLOSED, audited=None, read=(),
+             files=None, terminal=False):
         """`permitted` and `other` are shell scripts; `tells` is what the first one prints. `audited`
-        is the destination on record as refused; a name that is only looked up never gets that far."""
+        is the destination on record as refused; a name that is only looked up never gets that far.
+        `terminal` is for programs that keep the destination to themselves: then glove names it."""
         for path, text in (files or {}).items():
             self.place.put(path, text)
-        done = self.script(rules, f"set -eu\n{permitted}\necho PERMITTED-DONE\n"
-                                  f"if (\n{other}\n) >other.out 2>&1; then echo OTHER-DONE; fi\n"
-                                  f"cat other.out >&2\n", read=read)
+        script = (f"set -eu\n{permitted}\necho PERMITTED-DONE\n"
+                  f"if (\n{other}\n) >other.out 2>&1; then echo OTHER-DONE; fi\ncat other.out >&2\n")
+        run = self.run_on_terminal if terminal else self.run_with
+        done = run(rules, "bash", "-c", script, read=read)
         note = f"{done}\n{self.egress()}"
         for text in [tells] if isinstance(tells, str) else tells:
             self.assertIn(text, done.out, note)
         self.assertIn("PERMITTED-DONE", done.out, note)
         self.assertNotIn("OTHER-DONE", done.out, note)
         self.assertIn(name, done.err, note)
+        if terminal:
+            self.assertIn(f"glove: {audited} was refused; --egress-allow ", done.err, note)
         self.assert_untouched(note)
         for rule in rules:
             tool = rule.partition(",")[0] if re.search(r":\d+", rule) else f"{rule}:443"
@@ -58,7 +62,7 @@ class Programs(egress_case.Case):
             f"{fetch} https://{files}/bytes/3000000 | wc -c",
             f"{fetch} https://{CLOSED}/hello",
             [f"hello from {files}\n" * 2, "over HTTP/2.0", f"hello from {world.SIX}", "3000000"],
-            audited=f"{CLOSED}:443")
+            terminal=True, audited=f"{CLOSED}:443")
 
     def test_curl_over_plain_http(self):
         done = self.both([f"{world.FILES}:80"], f"curl -sS --fail http://{world.FILES}/hello",
@@ -95,12 +99,12 @@ class Programs(egress_case.Case):
                   f"{fetch} http://93.184.216.17/hello",
                   f"{fetch} http://{world.CANARY}/hello",
                   [f"hello from {four}", f"hello from [{six}]", "hello from 93.184.216.17"],
-                  name=world.CANARY, audited=f"{world.CANARY}:80")
+                  name=world.CANARY, terminal=True, audited=f"{world.CANARY}:80")
 
     def test_a_name_whose_first_address_is_silent(self):
         self.both(["half.open.example"], "curl -sS --fail --max-time 30 https://half.open.example/hello",
                   f"curl -sS https://{CLOSED}/hello", "hello from half.open.example",
-                  audited=f"{CLOSED}:443")
+                  terminal=True, audited=f"{CLOSED}:443")
 
     def test_wget(self):
         self.need("wget")
@@ -109,7 +113,7 @@ class Programs(egress_case.Case):
                   f"{fetch} https://{world.FILES}/hello; {fetch} http://{world.FILES}/hello\n"
                   f"{fetch} --no-proxy https://{world.FILES}/hello",
                   f"{fetch.replace('-q', '-nv')} https://{CLOSED}/hello",
-                  f"hello from {world.FILES}\n" * 3, audited=f"{CLOSED}:443")
+                  f"hello from {world.FILES}\n" * 3, terminal=True, audited=f"{CLOSED}:443")
 
     # -- git --
 
@@ -158,7 +162,7 @@ class Programs(egress_case.Case):
                   f"{install} --target lib -i https://{world.PACKAGES}/pypi/simple right-glove\n"
                   "PYTHONPATH=lib python3 -c 'import right_glove; print(right_glove.WORD)'",
                   f"{install} --target other -i https://{CLOSED}/pypi/simple right-glove", "right glove",
-                  audited=f"{CLOSED}:443")
+                  terminal=True, audited=f"{CLOSED}:443")
 
     def test_cargo(self):
         self.need("cargo")
@@ -168,7 +172,7 @@ class Programs(egress_case.Case):
                   "sparse=; case $(cargo --version) in 'cargo 1.6'[0-7].*) sparse='-Z sparse-registry';; esac\n"
                   "cargo $sparse fetch -q; cargo $sparse build -q --offline; target/debug/hand",
                   f"sed -i s/{world.PACKAGES}/{CLOSED}/ home/config.toml; rm -rf home/registry Cargo.lock\n"
-                  "cargo $sparse fetch", "the thumb", audited=f"{CLOSED}:443", files={
+                  "cargo $sparse fetch", "the thumb", terminal=True, audited=f"{CLOSED}:443", files={
                       "Cargo.toml": '[package]\nname = "hand"\nversion = "1.0.0"\nedition = "2021"\n'
                                     '[dependencies]\nthumb = { version = "1", registry = "scene" }\n',
                       "src/main.rs": 'fn main() { println!("the {}", thumb::word()); }\n',
@@ -219,7 +223,7 @@ class Programs(egress_case.Case):
         self.need("java")
         fetch = f"java -XX:TieredStopAtLevel=1 {HERE}/Fetch.java {egress_case.CA}"
         self.both([world.FILES], f"{fetch} https://{world.FILES}/hello", f"{fetch} https://{CLOSED}/hello",
-                  f"200 hello from {world.FILES}", read=GRANT_HERE, audited=f"{CLOSED}:443")
+                  f"200 hello from {world.FILES}", read=GRANT_HERE, terminal=True, audited=f"{CLOSED}:443")
 
     # -- data bases and other protocols --
 

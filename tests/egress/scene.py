@@ -30,16 +30,19 @@ PROJECT = os.path.dirname(os.path.dirname(HERE))
 # Not what the caller's search path finds first: the servers need the distribution's modules.
 PYTHON = ["/usr/bin/python3", "-B"]
 
+# Known to each other from the start: finding out may take a second.
+HOST_CARD, WIRE_CARD = "02:00:00:00:00:01", "02:00:00:00:00:02"
 HOST_LINKS = f"""
 link set lo up
-link add uplink type veth peer name wire netns {{internet}}
+link add uplink address {HOST_CARD} type veth peer name wire address {WIRE_CARD} netns {{internet}}
 addr add {world.HOST}/24 dev uplink
 addr add {world.LAN}/24 dev uplink
 addr add {world.HOST6}/64 dev uplink nodad
 link set uplink up
 route add default via {world.GATEWAY}
 route add default via {world.GATEWAY6}
-"""
+""" + "".join(f"neigh add {address} lladdr {WIRE_CARD} dev uplink nud permanent\n"
+              for address in (world.GATEWAY, world.GATEWAY6))
 # A local route takes the packets of a whole network, as if each of its addresses were one's own.
 INTERNET_LINKS = f"""
 link set lo up
@@ -50,7 +53,9 @@ addr add {world.GATEWAY6}/64 dev wire nodad
 link set wire up
 route add local default dev lo table main
 route add local ::/0 dev lo table main
-""" + "".join(f"route add blackhole {network}\n" for network in world.SILENT)
+""" + "".join(f"route add blackhole {network}\n" for network in world.SILENT) \
+   + "".join(f"neigh add {address} lladdr {HOST_CARD} dev wire nud permanent\n"
+             for address in (world.HOST, world.HOST6, world.LAN))
 
 RESOLV_CONF = f"nameserver {world.RESOLVER}\noptions timeout:2 attempts:2\n"
 HOSTS = "127.0.0.1 localhost\n::1 localhost\n10.77.0.66 secret-of-the-host\n"

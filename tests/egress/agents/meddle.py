@@ -60,11 +60,13 @@ def trace(pid):
 
 def looked(pid):
     outcome = {}
-    tries = {"fd": lambda: os.listdir(f"/proc/{pid}/fd"), "exe": lambda: os.readlink(f"/proc/{pid}/exe"),
+    tries = {"exe": lambda: os.readlink(f"/proc/{pid}/exe"),
              "mem": lambda: open(f"/proc/{pid}/mem", "rb").close() or "gained",
              "environ": lambda: open(f"/proc/{pid}/environ", "rb").read() or None,
              "root": lambda: os.listdir(f"/proc/{pid}/root/"), "vm": lambda: read_remotely(pid),
              "trace": lambda: trace(pid)}
+    # Real root may list the numbers; what they lead to is what counts.
+    tries.update({f"link {n}": lambda n=n: os.readlink(f"/proc/{pid}/fd/{n}") for n in range(16)})
     tries.update({f"take {n}": lambda n=n: take_descriptor(pid, n) for n in range(16)})
     for what, action in tries.items():
         try:
