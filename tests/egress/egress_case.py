@@ -165,9 +165,9 @@ class Case(inside.Case):
             return [json.loads(line) for line in file if line.strip()]
 
     def egress(self, tool=None):
-        """(tool, status) of the egress lines."""
-        return [(line["tool"], line["status"]) for line in self.audit()
-                if line.get("action") == "egress" and tool in (None, line["tool"])]
+        """(tool, status) of the egress lines; a request that names nothing has no tool."""
+        return [(line.get("tool"), line["status"]) for line in self.audit()
+                if line.get("action") == "egress" and tool in (None, line.get("tool"))]
 
     def assert_refused(self, tool, note=""):
         lines = self.egress(tool)

@@ -198,14 +198,11 @@ class Lifetime(egress_case.Case):
         self.script([FILES], f"curl -sS https://{FILES}/bytes/30000 | wc -c; curl -sS https://{FILES}/hello;"
                              f"curl -sS https://{world.CLOSED}/hello", extra=["--report", self.report_file])
         with open(self.report_file, encoding="utf-8") as file:
-            told = json.load(file)["egress"]
-        text = json.dumps(told)
-        self.assertIn(FILES, text)
-        self.assertIn(world.CLOSED, text)
+            told = json.load(file)
         found = {each["destination"]: each for each in told["destinations"]}
-        self.assertEqual((found[f"{FILES}:443"]["allowed"], found[f"{FILES}:443"]["refused"]), (2, 0), told)
+        self.assertEqual((found[f"{FILES}:443"]["allowed"], found[f"{FILES}:443"]["refused"]), (2, 0), found)
         self.assertEqual((found[f"{world.CLOSED}:443"]["allowed"], found[f"{world.CLOSED}:443"]["refused"]),
-                         (0, 1), told)
+                         (0, 1), found)
         self.assertGreater(found[f"{FILES}:443"]["bytes_received"], 30000)
 
 

@@ -32,7 +32,8 @@ async def turn(count):
         nonlocal good, told
         for number in numbers:
             try:
-                good += await asyncio.wait_for(one(number), 60)
+                echoed = await asyncio.wait_for(one(number), 60)
+                good += echoed
             except (OSError, asyncio.IncompleteReadError, asyncio.TimeoutError) as error:
                 told += 1
                 if told < 4:
