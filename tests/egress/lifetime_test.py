@@ -84,7 +84,7 @@ class Lifetime(egress_case.Case):
     def transfer(self):
         """A run in the middle of an endless transfer."""
         process = self.start([f"{FILES}:80"], "sh", "-c",
-                             f"curl -sS http://{FILES}/drip >drip.out; echo ended; exit 5",
+                             f"curl -sS http://{FILES}/drip >drip.out; echo ended; sleep 1; exit 5",
                              stdout=-1, stderr=-1)
         self.assertTrue(inside.wait_until(lambda: egress_case.ask("established", 80) == 1, 20))
         file = os.path.join(self.place.workspace, "drip.out")
