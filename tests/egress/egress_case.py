@@ -16,7 +16,8 @@ PROXY = "http://127.0.0.1:61080"
 # The usual ways to tell a program of one more certificate authority.
 TRUST = ["CURL_CA_BUNDLE", "SSL_CERT_FILE", "GIT_SSL_CAINFO", "NODE_EXTRA_CA_CERTS",
          "REQUESTS_CA_BUNDLE", "PIP_CERT", "CARGO_HTTP_CAINFO", "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH"]
-PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "agents")
+HERE = os.path.dirname(os.path.abspath(__file__))
+PROGRAMS = os.path.join(HERE, "agents")
 
 
 def ask(name, *arguments):
