@@ -106,6 +106,41 @@ class Programs(egress_case.Case):
                   f"curl -sS https://{CLOSED}/hello", "hello from half.open.example",
                   terminal=True, audited=f"{CLOSED}:443")
 
+    def test_names_that_need_a_longer_look(self):
+        """An alias of another name, and an answer that does not fit into one datagram."""
+        self.both(["alias.open.example", f"{world.HUGE}:80"],
+                  "curl -sS --fail --max-time 20 https://alias.open.example/hello\n"
+                  f"curl -sS --fail --max-time 20 http://{world.HUGE}/hello",
+                  f"curl -v -sS --fail http://{CLOSED}/hello",
+                  f"hello from alias.open.example\nhello from {world.HUGE}\n", audited=f"{CLOSED}:80")
+        self.assertIn("tcp", {each["transport"] for each in egress_case.ask("record")["queries"]})
+
+    def test_what_cannot_be_reached(self):
+        """A permitted destination that fails is told apart from one that is refused."""
+        destinations = ["gone.open.example:80", "dead.open.example:80", f"{world.FILES}:9"]
+        done = self.script([*destinations, f"{world.FILES}:80"], "".join(
+            f"curl -sS --max-time 40 -o /dev/null -w '%{{http_code}}\\n' http://{where}/hello\n"
+            for where in (*destinations, world.FILES)), timeout=120)
+        self.assertRegex(done.out, "^(50[0-9]\n){3}200\n$", done)
+        for where in destinations:
+            self.assertEqual([status for _, status in self.egress(where)], ["pending", "transport_error"])
+        self.assert_untouched()
+
+    def test_servers_of_its_own(self):
+        """The loopback inside stays the command's own, and is not asked for through the proxy."""
+        done = self.script([world.FILES], """
+            exec 3< <(exec python3 -u -m http.server 0 --bind 127.0.0.1 2>/dev/null)
+            server=$!
+            read -r said <&3
+            port=$(sed 's/.* port \\([0-9]*\\) .*/\\1/' <<<"$said")
+            echo own >page
+            curl -sS --fail http://127.0.0.1:$port/page http://localhost:$port/page
+            python3 -c "import sys, urllib.request as u; print(u.urlopen(sys.argv[1]).read().decode())" \
+                http://localhost:$port/page
+            kill $server""")
+        self.assertEqual(done.out.split(), ["own"] * 3, done)
+        self.assertEqual((self.egress(), self.left()), ([], []))
+
     def test_wget(self):
         self.need("wget")
         fetch = f"wget -q -O - --tries=1 --timeout=20 --ca-certificate={egress_case.CA}"

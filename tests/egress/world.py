@@ -74,6 +74,10 @@ ALIASES = {
     "alias.trap.example": "loopback.trap.example",
 }
 
+# Has more addresses than one datagram holds.
+HUGE = "huge.open.example"
+ADDRESSES[HUGE] = [f"93.184.218.{n}" for n in range(1, 201)]
+
 # What may be reached in an escape's allowed twin; everything else that arrives is an escape.
 KNOWN = {address for name, found in ADDRESSES.items()
          if name.endswith((".open.example", DEEP)) for address in found}
