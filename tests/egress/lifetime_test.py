@@ -23,7 +23,7 @@ def cost(pid):
     """(descriptors, threads, KiB of memory) of a process. The descriptors of one that cannot be
     inspected are counted by the room for them, to the next power of two."""
     with open(f"/proc/{pid}/status", encoding="utf-8") as file:
-        told = dict(line.rstrip().split(":\t", 1) for line in file if ":\t" in line)
+        told = dict(line.split(":\t", 1) for line in file if ":\t" in line)
     try:
         descriptors = len(os.listdir(f"/proc/{pid}/fd"))
     except PermissionError:
