@@ -8,16 +8,14 @@ The route leads to a second network namespace, "the internet", where internet.py
 address there is, and where every packet that arrives is written down before anything answers it.
 
 No packet leaves the scene, and glove knows nothing of it. It works for root and for an ordinary user,
-and many may run at once: nothing in it has a name outside of its namespaces but one folder in /tmp.
-All processes of a scene end with this one, however it ends.
+and many may run at once: nothing in it has a name outside of its namespaces, its files neither, and
+all its processes end with this one, however it ends.
 """
 import os
-import shutil
 import socket
 import struct
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 
@@ -27,6 +25,8 @@ import world  # pylint: disable=wrong-import-position
 SELF = os.path.abspath(__file__)
 HERE = os.path.dirname(SELF)
 PROJECT = os.path.dirname(os.path.dirname(HERE))
+# A memory file system in the scene's own mount namespace.
+FOLDER = next(place for place in ("/mnt", "/media", "/srv") if not PROJECT.startswith(place + "/"))
 # Not what the caller's search path finds first: the servers need the distribution's modules.
 PYTHON = ["/usr/bin/python3", "-B"]
 
@@ -189,20 +189,22 @@ def internet(folder, uid, gid):
     return holder, servers
 
 
-def last_breath(lifeline, folder):
+def last_breath(lifeline):
     """Waits until the caller has ended, which ends everything, this process being the first here."""
     os.read(lifeline, 1)
-    shutil.rmtree(folder, ignore_errors=True)
     os._exit(1)
 
 
-def host(folder, uid, gid, lifeline, command):
+def host(uid, gid, lifeline, command):
     """Runs in the new namespaces, as their first process."""
-    threading.Thread(target=last_breath, args=(lifeline, folder), daemon=True).start()
-    mount_over(folder, "/etc/resolv.conf", RESOLV_CONF)
-    mount_over(folder, "/etc/hosts", HOSTS)
-    kept = internet(folder, uid, gid)
-    test = subprocess.Popen([*as_caller(uid, gid), *command], env=dict(os.environ, GLOVE_SCENE=folder))
+    threading.Thread(target=last_breath, args=(lifeline,), daemon=True).start()
+    run("mount", "-t", "tmpfs", "-o", "mode=1777", "tmpfs", FOLDER)  # the servers may be another user
+    certificates(FOLDER)
+    os.chmod(os.path.join(FOLDER, "server.pem"), 0o644)
+    mount_over(FOLDER, "/etc/resolv.conf", RESOLV_CONF)
+    mount_over(FOLDER, "/etc/hosts", HOSTS)
+    kept = internet(FOLDER, uid, gid)
+    test = subprocess.Popen([*as_caller(uid, gid), *command], env=dict(os.environ, GLOVE_SCENE=FOLDER))
     status = None
     while status is None:  # whatever loses its parent becomes a child of this process
         pid, ended = os.wait()
@@ -216,28 +218,18 @@ def main():
     if sys.argv[1] == "--observe":
         return observe(sys.argv[2])
     if sys.argv[1] == "--host":
-        folder, uid, gid, lifeline = sys.argv[2], *map(int, sys.argv[3:6])
-        return sys.exit(host(folder, uid, gid, lifeline, sys.argv[6:]))
+        return sys.exit(host(*map(int, sys.argv[2:5]), sys.argv[5:]))
     if os.geteuid() == 0:
         run(os.path.join(PROJECT, "scripts", "as-test-user"), "true")  # makes the servers' user
-    folder = tempfile.mkdtemp(prefix="glove-scene-", dir="/tmp")
-    os.chmod(folder, 0o1777)  # the servers may be another user
-    reading, writing = os.pipe()
-    os.set_inheritable(reading, True)
-    try:
-        certificates(folder)
-        os.chmod(os.path.join(folder, "server.pem"), 0o644)
-        command = [*PYTHON, os.path.join(PROJECT, "tests", "support", "inside.py"),
-                   os.path.abspath(sys.argv[1]), *sys.argv[2:]]
-        user = ["--user", "--map-root-user"] if os.geteuid() else []
-        done = subprocess.run(
-            ["unshare", *user, "--net", "--mount", "--propagation=private", "--pid", "--fork",
-             "--kill-child", "--mount-proc", "--", *PYTHON, SELF, "--host", folder, str(os.getuid()),
-             str(os.getgid()), str(reading), *command], pass_fds=[reading], check=False)
-        return sys.exit(done.returncode if done.returncode >= 0 else 128 - done.returncode)
-    finally:
-        os.close(writing)
-        shutil.rmtree(folder, ignore_errors=True)
+    reading, _writing = os.pipe()
+    command = [*PYTHON, os.path.join(PROJECT, "tests", "support", "inside.py"),
+               os.path.abspath(sys.argv[1]), *sys.argv[2:]]
+    user = ["--user", "--map-root-user"] if os.geteuid() else []
+    done = subprocess.run(
+        ["unshare", *user, "--net", "--mount", "--propagation=private", "--pid", "--fork",
+         "--kill-child", "--mount-proc", "--", *PYTHON, SELF, "--host", str(os.getuid()),
+         str(os.getgid()), str(reading), *command], pass_fds=[reading], check=False)
+    return sys.exit(done.returncode if done.returncode >= 0 else 128 - done.returncode)
 
 
 if __name__ == "__main__":
