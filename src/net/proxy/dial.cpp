@@ -38,10 +38,11 @@ struct socket_address {
     return out;
 }
 
-[[nodiscard]] auto own_addresses() -> std::vector<ip_address> {
+// Empty when they cannot be listed: then nothing can be judged.
+[[nodiscard]] auto own_addresses() -> std::optional<std::vector<ip_address>> {
     std::vector<ip_address> out;
     ::ifaddrs* first = nullptr;
-    if (::getifaddrs(&first) != 0) return out;
+    if (::getifaddrs(&first) != 0) return std::nullopt;
     for (const auto* each = first; each != nullptr; each = each->ifa_next) {
         if (each->ifa_addr == nullptr) continue;
         if (each->ifa_addr->sa_family == AF_INET) {
@@ -132,8 +133,13 @@ auto dial(core& in, const egress_rule& rule, destination where) -> awaitable<dia
         candidates = std::move(found.addresses);
     }
     const auto own = own_addresses();
+    if (!own) {
+        out.reason = egress_reason::dial_failed;
+        out.os = errno;
+        co_return out;
+    }
     std::erase_if(candidates, [&](const ip_address& address) {
-        const auto kind = refused_address(rule, address, own);
+        const auto kind = refused_address(rule, address, *own);
         if (kind.empty()) return false;
         out.reason = egress_reason::address_refused;
         out.detail = kind;
