@@ -352,6 +352,7 @@ void egress_service::advance() { state_->read_all_news(); }
 
 auto egress_service::finish() -> result<> {
     auto& s = *state_;
+    s.read_all_news(); // an end that nobody asked for is told
     s.finishing = true;
     s.answer(egress_word::finish, 0);
     s.send_answers();

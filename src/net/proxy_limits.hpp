@@ -12,7 +12,7 @@ struct proxy_limits {
     milliseconds request{10'000};        // from the first read to the whole request
     milliseconds lookup{5'000};          // one name, all its queries
     milliseconds dial{10'000};           // all addresses of one connection
-    milliseconds dial_one{4'000};        // an address, when more follow
+    milliseconds dial_next{250};         // before the next address is tried as well
     milliseconds hello{10'000};          // a TLS greeting, from its first byte
     milliseconds inward{5'000};          // a published connection's way in
     milliseconds idle{3'600'000};        // a connection on which nothing moves

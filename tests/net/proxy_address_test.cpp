@@ -1,7 +1,9 @@
 // Names and what they resolve to: which address is dialled, and which is not.
 #include "own_host.hpp"
 #include "proxy_scene.hpp"
+#include <chrono>
 #include <functional>
+#include <optional>
 
 namespace {
 
@@ -204,23 +206,64 @@ TEST(ProxyAddress, ANewResolverIsNoticed) {
     (void)server.accept();
 }
 
+// Listens with a full backlog: the kernel drops what comes.
+class silent_server {
+public:
+    explicit silent_server(std::uint32_t address) {
+        ::sockaddr_in at{};
+        at.sin_family = AF_INET;
+        at.sin_addr.s_addr = htonl(address);
+        ::socklen_t size = sizeof at;
+        EXPECT_EQ(::bind(socket_.get(), reinterpret_cast<::sockaddr*>(&at), sizeof at), 0);
+        EXPECT_EQ(::listen(socket_.get(), 0), 0);
+        EXPECT_EQ(::getsockname(socket_.get(), reinterpret_cast<::sockaddr*>(&at), &size), 0);
+        port_ = ntohs(at.sin_port);
+        filling_.emplace(connect_to(port_, address));
+    }
+    [[nodiscard]] auto port() const -> std::uint16_t { return port_; }
+
+private:
+    sys::unique_fd socket_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    std::optional<wire_end> filling_;
+    std::uint16_t port_ = 0;
+};
+
 TEST(ProxyAddress, AnAddressThatDoesNotAnswerIsGivenUp) {
-    // A full backlog: the kernel drops what comes.
-    const sys::unique_fd stuck{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-    ::sockaddr_in at{};
-    at.sin_family = AF_INET;
-    at.sin_addr.s_addr = htonl(private_number);
-    ::socklen_t size = sizeof at;
-    ASSERT_EQ(::bind(stuck.get(), reinterpret_cast<::sockaddr*>(&at), sizeof at), 0);
-    ASSERT_EQ(::listen(stuck.get(), 0), 0);
-    ASSERT_EQ(::getsockname(stuck.get(), reinterpret_cast<::sockaddr*>(&at), &size), 0);
-    const auto filling = connect_to(ntohs(at.sin_port), private_number);
-    const auto where = std::string{private_address} + ":" + std::to_string(ntohs(at.sin_port));
+    const silent_server silent{private_number};
+    const auto where = std::string{private_address} + ":" + std::to_string(silent.port());
     proxy_scene scene{
         {.rules = {where + ",allow-private"}, .limits = {.dial = net::milliseconds{100}}}};
     const auto answer = connect_to_name(scene, where);
     EXPECT_TRUE(answer.starts_with("HTTP/1.1 504 ")) << answer;
     EXPECT_EQ(scene.outcome()->reason, egress_reason::dial_timed_out);
+}
+
+// Whichever of the two is tried first.
+TEST(ProxyAddress, AnAddressThatDoesNotAnswerDoesNotHoldUpTheOthers) {
+    own_host::names(std::string{public_address} + " half.example\n" + private_address +
+                    " half.example\n");
+    for (const auto& [dead, alive] :
+         {std::pair{public_number, private_number}, std::pair{private_number, public_number}}) {
+        const silent_server silent{dead};
+        const tcp_server server{silent.port(), alive};
+        const auto where = "half.example:" + server.text();
+        proxy_scene scene{{.rules = {where + ",allow-private"}}};
+        const auto began = std::chrono::steady_clock::now();
+        auto client = scene.tunnel(where);
+        (void)server.accept();
+        EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds{2});
+    }
+}
+
+TEST(ProxyAddress, EveryAddressIsTriedBeforeTheConnectionFails) {
+    own_host::names(std::string{public_address} + " closed.example\n" + private_address +
+                    " closed.example\n");
+    const auto where = "closed.example:1";
+    proxy_scene scene{{.rules = {std::string{where} + ",allow-private"}}};
+    const auto began = std::chrono::steady_clock::now();
+    EXPECT_TRUE(connect_to_name(scene, where).starts_with("HTTP/1.1 502 "));
+    EXPECT_EQ(scene.outcome()->reason, egress_reason::dial_failed);
+    EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds{2});
 }
 
 } // namespace

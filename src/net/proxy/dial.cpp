@@ -11,6 +11,8 @@ namespace glove::net::proxy {
 
 namespace {
 
+constexpr std::ptrdiff_t most_addresses = 16; // of one name
+
 struct socket_address {
     ::sockaddr_storage storage{};
     ::socklen_t size = 0;
@@ -84,8 +86,20 @@ struct attempt {
     bool late = false;
 };
 
-[[nodiscard]] auto dial_one(core& in, socket_address to, milliseconds patience)
-    -> awaitable<dial_answer> {
+// What the attempts of one dial share. The first connection wins.
+struct race {
+    explicit race(asio::io_context& io) : changed{io}, next_is_due{io} {}
+    bell changed;
+    deadline next_is_due;
+    std::vector<std::shared_ptr<attempt>> attempts;
+    std::optional<dial_answer> won;
+    dial_answer lost; // the latest that failed
+    unsigned running = 0;
+    bool due = true; // for the next address
+};
+
+[[nodiscard]] auto dial_one(core& in, std::shared_ptr<race> shared, socket_address to,
+                            milliseconds patience) -> awaitable<dial_answer> {
     dial_answer out;
     out.reason = egress_reason::dial_failed;
     sys::unique_fd socket{
@@ -100,6 +114,7 @@ struct attempt {
     if (::connect(number, reinterpret_cast<const ::sockaddr*>(&to.storage), to.size) != 0)
         os = errno;
     const auto made = std::make_shared<attempt>(in.io, std::move(socket));
+    shared->attempts.push_back(made);
     if (os == EINPROGRESS) {
         made->timer.start(patience, [made] {
             made->late = true;
@@ -117,6 +132,46 @@ struct attempt {
         out.connection.emplace(std::move(made->connection));
     }
     co_return out;
+}
+
+[[nodiscard]] auto take_part(core& in, std::shared_ptr<race> shared, socket_address to,
+                             milliseconds patience) -> awaitable<void> {
+    auto made = co_await dial_one(in, shared, to, patience);
+    --shared->running;
+    if (!made.connection) {
+        shared->lost = std::move(made);
+        shared->due = true;
+    } else if (!shared->won) shared->won = std::move(made);
+    shared->changed.ring();
+}
+
+// The next address is tried when one fails and when one is slow (RFC 8305): a host whose IPv6 leads
+// nowhere does not make every connection wait.
+[[nodiscard]] auto dial_any(core& in, std::vector<ip_address> candidates, std::uint16_t port)
+    -> awaitable<dial_answer> {
+    const auto shared = std::make_shared<race>(in.io);
+    shared->lost.reason = egress_reason::dial_timed_out;
+    const auto give_up_at = std::chrono::steady_clock::now() + in.limits.dial;
+    for (auto next = candidates.begin(); !shared->won;) {
+        const auto left =
+            std::chrono::duration_cast<milliseconds>(give_up_at - std::chrono::steady_clock::now());
+        if (shared->due && next != candidates.end() && left.count() > 0) {
+            shared->due = false;
+            ++shared->running;
+            const auto to = to_socket_address(*next++, port);
+            asio::co_spawn(in.io, take_part(in, shared, to, left), asio::detached);
+            shared->next_is_due.start(in.limits.dial_next, [shared] {
+                shared->due = true;
+                shared->changed.ring();
+            });
+            continue; // it may have failed already
+        }
+        if (shared->running == 0) break;
+        co_await shared->changed.next();
+    }
+    shared->next_is_due.stop();
+    for (const auto& each : shared->attempts) each->connection.cancel();
+    co_return shared->won ? *std::move(shared->won) : std::move(shared->lost);
 }
 
 } // namespace
@@ -145,16 +200,9 @@ auto dial(core& in, const egress_rule& rule, destination where) -> awaitable<dia
         out.detail = kind;
         return true;
     });
-    const auto give_up_at = std::chrono::steady_clock::now() + in.limits.dial;
-    for (std::size_t i = 0; i < candidates.size(); ++i) {
-        auto left =
-            std::chrono::duration_cast<milliseconds>(give_up_at - std::chrono::steady_clock::now());
-        if (left.count() <= 0) break;
-        if (i + 1 < candidates.size()) left = std::min(left, in.limits.dial_one);
-        const auto to = to_socket_address(candidates[i], where.port);
-        out = co_await dial_one(in, to, left);
-        if (out.connection) break;
-    }
+    if (candidates.size() > most_addresses)
+        candidates.erase(candidates.begin() + most_addresses, candidates.end());
+    if (!candidates.empty()) out = co_await dial_any(in, std::move(candidates), where.port);
     co_return out;
 }
 

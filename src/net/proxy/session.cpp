@@ -58,8 +58,9 @@ constexpr std::string_view socks_refused_methods{"\x05\xff", 2};
 
 [[nodiscard]] auto http_answer(egress_reason reason, const std::string& words) -> std::string {
     const auto body = "glove: " + words + "\n";
+    // Many programs show of a refused CONNECT the status line and nothing else.
     std::string out{"HTTP/1.1 "};
-    out.append(http_status(reason));
+    out.append(http_status(reason)).append(" (glove: ").append(words).append(")");
     if (reason == egress_reason::no_credential)
         out += "\r\nProxy-Authenticate: Basic realm=\"glove\"";
     return out + "\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: " +
