@@ -1,4 +1,5 @@
-# What `cmake --install` puts in place: the program, its manual pages and its completions.
+# What `cmake --install` puts in place: the program, the one that it starts itself, its manual pages
+# and its completions.
 #
 # The completions come from the installed build's own program, so they name exactly its options. A
 # program built for another machine cannot be asked: -DGLOVE_COMPLETIONS=OFF leaves them out.
@@ -7,6 +8,7 @@ include(GNUInstallDirs)
 option(GLOVE_COMPLETIONS "Install shell completions" ON)
 
 install(TARGETS glove RUNTIME)
+install(TARGETS glove-egress RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/glove)
 install(FILES docs/man/glove.1 docs/man/glove-exec.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 
 # glove_install_completion(SHELL DIRECTORY FILE)

@@ -1,8 +1,11 @@
 // System calls that glibc 2.36 has no usable wrapper for. Thin, errno-style, async-signal-safe:
 // they may be used between clone and exec.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/landlock.h>
 #include <linux/mount.h>
 #include <linux/openat2.h>
 #include <sched.h>
@@ -44,6 +47,28 @@ inline auto pivot_root(const char* new_root, const char* put_old) noexcept -> in
 }
 inline auto close_range(unsigned first, unsigned last, unsigned flags) noexcept -> int {
     return static_cast<int>(::syscall(SYS_close_range, first, last, flags));
+}
+inline auto execveat(int dir, const char* path, char* const* arguments, char* const* environment,
+                     int flags) noexcept -> int {
+    return static_cast<int>(::syscall(SYS_execveat, dir, path, arguments, environment, flags));
+}
+inline auto landlock_create_ruleset(const ::landlock_ruleset_attr* what, std::size_t size,
+                                    unsigned flags) noexcept -> int {
+    return static_cast<int>(::syscall(SYS_landlock_create_ruleset, what, size, flags));
+}
+inline auto landlock_add_path(int ruleset, const ::landlock_path_beneath_attr& what) noexcept
+    -> int {
+    return static_cast<int>(
+        ::syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &what, 0));
+}
+inline auto landlock_restrict_self(int ruleset) noexcept -> int {
+    return static_cast<int>(::syscall(SYS_landlock_restrict_self, ruleset, 0));
+}
+// Every capability of the calling thread, for good.
+inline auto drop_capabilities() noexcept -> int {
+    const ::__user_cap_header_struct self{_LINUX_CAPABILITY_VERSION_3, 0};
+    const ::__user_cap_data_struct none[2]{};
+    return static_cast<int>(::syscall(SYS_capset, &self, none));
 }
 inline auto pidfd_send_signal(int pidfd, int number) noexcept -> int {
     return static_cast<int>(::syscall(SYS_pidfd_send_signal, pidfd, number, nullptr, 0));

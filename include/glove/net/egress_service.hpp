@@ -25,6 +25,9 @@ struct egress_options {
     std::vector<std::uint16_t> published; // ports of the host's 127.0.0.1, forwarded inwards
     unsigned connections = 256;           // at once; further ones wait
     bool tell_refusals = false;           // one line on stderr for a destination's first refusal
+    // A second door: a listening TCP socket of the loopback, whose sessions must show `token()`.
+    sys::unique_fd listener = {};
+    std::string program = {}; // glove-egress; found beside this program when empty
 };
 
 // How the connections to one destination went.
@@ -55,9 +58,11 @@ public:
     void advance();
     // Ends the process and puts the outcome of what was open on record.
     [[nodiscard]] auto finish() -> result<>;
-    // In the order of first use; `more_records` counts destinations past the bound.
+    // In the order of first use; `more_records` counts uses of destinations past the bound.
     [[nodiscard]] auto records() const noexcept -> std::span<const egress_record>;
     [[nodiscard]] auto more_records() const noexcept -> std::uint64_t;
+    // 64 hexadecimal digits of this run: the password of the second door, whose user is "glove".
+    [[nodiscard]] auto token() const noexcept -> const std::string&;
 
 private:
     struct state;

@@ -1,0 +1,32 @@
+// Starts another program with exactly the arguments, environment and descriptors that are named.
+//
+// Guarantees: nothing else is inherited: every other descriptor is closed, every signal has its
+// default action and none is blocked. A program that cannot be started is an error here, with the
+// kernel's reason, and leaves no process. It searches no PATH and asks no shell.
+#pragma once
+#include <glove/base/error.hpp>
+#include <glove/sys/child_process.hpp>
+#include <glove/sys/fd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace glove::sys {
+
+struct passed_descriptor {
+    int child; // the number it has in the program
+    fd_ref ours;
+};
+
+struct spawn_request {
+    // An absolute path, or, when there is a `file`, only what errors call it.
+    std::string program;
+    std::optional<fd_ref> file = {};
+    std::vector<std::string> arguments; // the first is the program's own name
+    std::vector<std::string> environment = {};
+    std::vector<passed_descriptor> descriptors = {}; // each number once
+};
+
+[[nodiscard]] auto spawn(const spawn_request& request) -> result<child_process>;
+
+} // namespace glove::sys

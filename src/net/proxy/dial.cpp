@@ -1,0 +1,155 @@
+// The address that was judged is the address that is dialled: nothing is looked up twice.
+#include "net/proxy/core.hpp"
+#include <algorithm>
+#include <cstring>
+#include <ifaddrs.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+namespace glove::net::proxy {
+
+namespace {
+
+struct socket_address {
+    ::sockaddr_storage storage{};
+    ::socklen_t size = 0;
+};
+
+[[nodiscard]] auto to_socket_address(const ip_address& address, std::uint16_t port)
+    -> socket_address {
+    socket_address out;
+    const auto bytes = address.bytes();
+    if (address.is_v4()) {
+        ::sockaddr_in v4{};
+        v4.sin_family = AF_INET;
+        v4.sin_port = htons(port);
+        std::memcpy(&v4.sin_addr, bytes.data(), bytes.size());
+        std::memcpy(&out.storage, &v4, sizeof v4);
+        out.size = sizeof v4;
+    } else {
+        ::sockaddr_in6 v6{};
+        v6.sin6_family = AF_INET6;
+        v6.sin6_port = htons(port);
+        std::memcpy(&v6.sin6_addr, bytes.data(), bytes.size());
+        std::memcpy(&out.storage, &v6, sizeof v6);
+        out.size = sizeof v6;
+    }
+    return out;
+}
+
+[[nodiscard]] auto own_addresses() -> std::vector<ip_address> {
+    std::vector<ip_address> out;
+    ::ifaddrs* first = nullptr;
+    if (::getifaddrs(&first) != 0) return out;
+    for (const auto* each = first; each != nullptr; each = each->ifa_next) {
+        if (each->ifa_addr == nullptr) continue;
+        if (each->ifa_addr->sa_family == AF_INET) {
+            ::sockaddr_in v4{};
+            std::memcpy(&v4, each->ifa_addr, sizeof v4);
+            ip_address::v4_bytes bytes;
+            std::memcpy(bytes.data(), &v4.sin_addr, bytes.size());
+            out.emplace_back(bytes);
+        } else if (each->ifa_addr->sa_family == AF_INET6) {
+            ::sockaddr_in6 v6{};
+            std::memcpy(&v6, each->ifa_addr, sizeof v6);
+            ip_address::v6_bytes bytes;
+            std::memcpy(bytes.data(), &v6.sin6_addr, bytes.size());
+            out.emplace_back(bytes);
+        }
+    }
+    ::freeifaddrs(first);
+    return out;
+}
+
+[[nodiscard]] auto host_loopback() -> std::vector<ip_address> {
+    ip_address::v6_bytes v6{};
+    v6.back() = 1;
+    return {ip_address{ip_address::v4_bytes{127, 0, 0, 1}}, ip_address{v6}};
+}
+
+void set_options(int socket) {
+    const int on = 1;
+    (void)::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    (void)::setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+}
+
+// Shared with the timer, which may outlive the attempt.
+struct attempt {
+    attempt(asio::io_context& io, sys::unique_fd socket)
+        : connection{io, std::move(socket)}, timer{io} {}
+    stream connection;
+    deadline timer;
+    bool late = false;
+};
+
+[[nodiscard]] auto dial_one(core& in, socket_address to, milliseconds patience)
+    -> awaitable<dial_answer> {
+    dial_answer out;
+    out.reason = egress_reason::dial_failed;
+    sys::unique_fd socket{
+        ::socket(to.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP)};
+    if (!socket) {
+        out.os = errno;
+        co_return out;
+    }
+    set_options(socket.get());
+    int os = 0;
+    const int number = socket.get();
+    if (::connect(number, reinterpret_cast<const ::sockaddr*>(&to.storage), to.size) != 0)
+        os = errno;
+    const auto made = std::make_shared<attempt>(in.io, std::move(socket));
+    if (os == EINPROGRESS) {
+        made->timer.start(patience, [made] {
+            made->late = true;
+            made->connection.cancel();
+        });
+        const bool ready = co_await made->connection.writable();
+        made->timer.stop();
+        ::socklen_t size = sizeof os;
+        if (ready && ::getsockopt(number, SOL_SOCKET, SO_ERROR, &os, &size) != 0) os = errno;
+        if (made->late) out.reason = egress_reason::dial_timed_out;
+    }
+    out.os = made->late ? 0 : os;
+    if (os == 0 && !made->late) {
+        out.reason = egress_reason::none;
+        out.connection.emplace(std::move(made->connection));
+    }
+    co_return out;
+}
+
+} // namespace
+
+auto dial(core& in, const egress_rule& rule, destination where) -> awaitable<dial_answer> {
+    dial_answer out;
+    std::vector<ip_address> candidates;
+    if (rule.kind == rule_kind::host_loopback) candidates = host_loopback();
+    else if (where.host.address) candidates.push_back(*where.host.address);
+    else {
+        auto found = co_await look_up(in, where.host.name);
+        out.reason = found.reason;
+        out.detail = found.detail;
+        candidates = std::move(found.addresses);
+    }
+    const auto own = own_addresses();
+    std::erase_if(candidates, [&](const ip_address& address) {
+        const auto kind = refused_address(rule, address, own);
+        if (kind.empty()) return false;
+        out.reason = egress_reason::address_refused;
+        out.detail = kind;
+        return true;
+    });
+    const auto give_up_at = std::chrono::steady_clock::now() + in.limits.dial;
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+        auto left =
+            std::chrono::duration_cast<milliseconds>(give_up_at - std::chrono::steady_clock::now());
+        if (left.count() <= 0) break;
+        if (i + 1 < candidates.size()) left = std::min(left, in.limits.dial_one);
+        const auto to = to_socket_address(candidates[i], where.port);
+        out = co_await dial_one(in, to, left);
+        if (out.connection) break;
+    }
+    co_return out;
+}
+
+} // namespace glove::net::proxy

@@ -1,0 +1,283 @@
+// Two coroutines, one a direction. Whoever finds that the connection is over cancels what the other
+// waits for.
+#include "net/proxy/relay.hpp"
+#include <algorithm>
+#include <cerrno>
+#include <glove/net/client_hello.hpp>
+#include <sys/socket.h>
+
+namespace glove::net::proxy {
+
+namespace {
+
+constexpr std::size_t read_bytes = 16UL * 1024;
+// After so much, other connections have their turn.
+constexpr std::size_t turn_bytes = 1024UL * 1024;
+constexpr std::uint8_t handshake_record = 0x16;
+// A fatal alert: unrecognized_name.
+constexpr std::string_view alert{"\x15\x03\x03\x00\x02\x02\x70", 7};
+constexpr std::array<std::uint16_t, 13> tls_ports{443, 465, 563, 636, 853,  989, 990,
+                                                  992, 993, 994, 995, 5061, 8443};
+
+[[nodiscard]] auto is_tls_port(std::uint16_t port) -> bool {
+    return std::ranges::find(tls_ports, port) != tls_ports.end();
+}
+
+} // namespace
+
+relay::relay(core& in, stream client, stream server, relay_order order)
+    : in_{in}, client_{std::move(client)}, server_{std::move(server)}, order_{std::move(order)},
+      clock_{in.io}, hello_clock_{in.io}, bell_{in.io}, began_{std::chrono::steady_clock::now()},
+      last_move_{began_} {}
+
+auto relay::run() -> awaitable<relay_ending> {
+    const auto self = shared_from_this();
+    watch_clock();
+    asio::co_spawn(
+        in_.io,
+        [](std::shared_ptr<relay> its) -> awaitable<void> {
+            co_await its->up();
+            its->up_done_ = true;
+            its->bell_.ring();
+        }(self),
+        asio::detached);
+    co_await down();
+    while (!up_done_) co_await bell_.next();
+    clock_.stop();
+    hello_clock_.stop();
+    client_.close();
+    server_.close();
+    co_return ending_;
+}
+
+void relay::end(egress_reason why, int os, std::string detail) {
+    if (ended_) return;
+    ended_ = true;
+    ending_ = {.reason = why, .os = os, .detail = std::move(detail)};
+    client_.cancel();
+    server_.cancel();
+}
+
+void relay::watch_clock() {
+    using std::chrono::duration_cast;
+    const auto now = std::chrono::steady_clock::now();
+    const auto idle = last_move_ + in_.limits.idle - now;
+    const auto whole = began_ + in_.limits.whole - now;
+    if (whole.count() <= 0) return end(egress_reason::too_long);
+    if (idle.count() <= 0) return end(egress_reason::idle);
+    clock_.start(duration_cast<milliseconds>(std::min(idle, whole)) + milliseconds{1},
+                 [self = shared_from_this()] { self->watch_clock(); });
+}
+
+auto relay::up() -> awaitable<void> {
+    if (order_.request) {
+        const bool good = co_await send_request();
+        if (!good) end(egress_reason::none);
+        co_return;
+    }
+    if (order_.greeting) {
+        const bool good = co_await judge_greeting();
+        if (!good) co_return;
+    }
+    const bool first_sent = co_await send_counted(std::exchange(order_.first, {}));
+    if (!first_sent) co_return;
+    const auto how = co_await pump(client_, server_, sent_);
+    if (how == moved::everything) server_.end_sending();
+    if (how == moved::source_gone) {
+        server_.reset();
+        end(egress_reason::none); // whose client went away
+    }
+}
+
+auto relay::down() -> awaitable<void> {
+    const auto how = co_await pump(server_, client_, received_);
+    switch (how) {
+    case moved::everything:
+        client_.end_sending();
+        if (order_.request) end(egress_reason::none);
+        break;
+    case moved::source_gone:
+        client_.reset();
+        end(egress_reason::reset);
+        break;
+    case moved::peer_gone:
+        server_.reset();
+        end(egress_reason::none);
+        break;
+    case moved::given_up: break;
+    }
+}
+
+// Nothing: judged well, or more bytes are needed as long as it is not settled.
+auto relay::greeting_problem() -> std::optional<relay_ending> {
+    const auto& where = *order_.greeting;
+    const auto& bytes = order_.first;
+    const bool must = is_tls_port(where.port);
+    if (bytes.empty()) return std::nullopt;
+    if (!must && static_cast<std::uint8_t>(bytes.front()) != handshake_record) {
+        settled_ = true;
+        return std::nullopt;
+    }
+    const auto hello =
+        read_client_hello({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
+    if (hello.state == hello_state::incomplete) return std::nullopt;
+    settled_ = true;
+    if (hello.state == hello_state::not_tls) {
+        if (!must) return std::nullopt;
+        return relay_ending{.reason = egress_reason::not_tls, .detail = {}};
+    }
+    if (hello.state == hello_state::malformed)
+        return relay_ending{.reason = egress_reason::malformed_hello, .detail = {}};
+    if (hello.has_encrypted_hello)
+        return relay_ending{.reason = egress_reason::hidden_server_name, .detail = {}};
+    if (hello.server_name.empty()) {
+        const bool needs_none = where.host.address || where.host.name == "localhost";
+        if (needs_none) return std::nullopt;
+        return relay_ending{.reason = egress_reason::no_server_name, .detail = {}};
+    }
+    const auto named = parse_host(hello.server_name);
+    if (named && named->name == where.host.name) return std::nullopt;
+    return relay_ending{.reason = egress_reason::wrong_server_name, .detail = hello.server_name};
+}
+
+auto relay::judge_greeting() -> awaitable<bool> {
+    bool timed = false;
+    std::optional<relay_ending> problem;
+    bool at_end = false;
+    for (;;) {
+        problem = greeting_problem();
+        if (settled_ || at_end) break;
+        if (!timed && !order_.first.empty()) {
+            timed = true;
+            hello_clock_.start(in_.limits.hello, [self = shared_from_this()] {
+                if (!self->settled_) self->end(egress_reason::hello_timed_out);
+            });
+        }
+        const bool ready = co_await client_.readable();
+        if (!ready || ended_) co_return false;
+        const auto have = order_.first.size();
+        order_.first.resize(have + read_bytes);
+        const auto got = client_.receive(order_.first.data() + have, read_bytes);
+        const int os = got < 0 ? errno : 0;
+        order_.first.resize(have + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+        if (os == EAGAIN) continue;
+        if (os != 0) {
+            server_.reset();
+            end(egress_reason::none);
+            co_return false;
+        }
+        at_end = got == 0;
+    }
+    settled_ = true;
+    hello_clock_.stop();
+    // Half a greeting is none.
+    if (!problem && at_end && !order_.first.empty())
+        problem = relay_ending{.reason = egress_reason::malformed_hello, .detail = {}};
+    if (!problem) co_return true;
+    (void)client_.send(alert);
+    client_.end_sending();
+    end(problem->reason, problem->os, std::move(problem->detail));
+    co_return false;
+}
+
+auto relay::send_counted(std::string bytes) -> awaitable<bool> {
+    if (order_.budget != nullptr && order_.budget->allows(bytes.size()) < bytes.size()) {
+        end(egress_reason::bytes_spent);
+        co_return false;
+    }
+    if (order_.budget != nullptr) order_.budget->spend(bytes.size());
+    const bool good = co_await server_.send_all(bytes);
+    if (good) sent_ += bytes.size();
+    touch();
+    co_return good;
+}
+
+// True also when the destination takes no more: what it answered still counts.
+auto relay::send_request() -> awaitable<bool> {
+    body_filter body{*order_.request};
+    std::string out = std::exchange(order_.request->head, {});
+    std::string got = std::exchange(order_.first, {});
+    for (;;) {
+        const bool fit = body.feed(got, out);
+        if (!fit) {
+            end(egress_reason::malformed, 0, "a body that is not what its header says");
+            co_return false;
+        }
+        if (!out.empty()) {
+            const bool good = co_await send_counted(std::exchange(out, {}));
+            if (!good) co_return !ended_;
+        }
+        if (body.done()) co_return true;
+        const bool ready = co_await client_.readable();
+        if (!ready || ended_) co_return false;
+        got.resize(read_bytes);
+        const auto count = client_.receive(got.data(), got.size());
+        const int os = count < 0 ? errno : 0;
+        got.resize(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+        if (os == EAGAIN) continue;
+        if (count <= 0) { // half a request is none
+            server_.reset();
+            co_return false;
+        }
+    }
+}
+
+// The last byte that is allowed may be the last that there is.
+auto relay::at_budget_end(stream& from) -> moved {
+    char byte = 0;
+    const auto got = from.receive(&byte, 1, MSG_PEEK);
+    if (got == 0) return moved::everything;
+    if (got < 0) return errno == EAGAIN ? moved::given_up : moved::source_gone;
+    client_.reset();
+    server_.reset();
+    end(egress_reason::bytes_spent);
+    return moved::given_up;
+}
+
+auto relay::drain(lane& bytes, stream& to, std::uint64_t& counter) -> awaitable<moved> {
+    while (bytes.held() != 0) {
+        if (ended_) co_return moved::given_up;
+        const auto put = bytes.drain(to);
+        if (put > 0) {
+            counter += static_cast<std::uint64_t>(put);
+            touch();
+            continue;
+        }
+        if (put < 0 && errno != EAGAIN) co_return moved::peer_gone;
+        const bool ready = co_await to.writable();
+        if (!ready) co_return moved::given_up;
+    }
+    co_return moved::everything;
+}
+
+auto relay::pump(stream& from, stream& to, std::uint64_t& counter) -> awaitable<moved> {
+    for (;;) {
+        const bool ready = co_await from.readable();
+        if (!ready || ended_) co_return moved::given_up;
+        auto bytes = in_.lanes.take();
+        for (std::size_t turn = 0; turn < turn_bytes;) {
+            const auto most =
+                order_.budget == nullptr ? turn_bytes : order_.budget->allows(turn_bytes);
+            if (most == 0) {
+                const auto how = at_budget_end(from);
+                if (how != moved::given_up || ended_) co_return how;
+                break;
+            }
+            const auto got = bytes.fill(from, most);
+            if (got < 0 && errno == EAGAIN) break;
+            if (got < 0) co_return moved::source_gone;
+            if (got == 0) {
+                in_.lanes.give(std::move(bytes));
+                co_return moved::everything;
+            }
+            touch();
+            turn += static_cast<std::size_t>(got);
+            if (order_.budget != nullptr) order_.budget->spend(static_cast<std::size_t>(got));
+            const auto how = co_await drain(bytes, to, counter);
+            if (how != moved::everything) co_return how;
+        }
+        in_.lanes.give(std::move(bytes));
+    }
+}
+
+} // namespace glove::net::proxy

@@ -1,0 +1,117 @@
+// What a started program gets, and that it gets nothing else.
+#include <csignal>
+#include <fcntl.h>
+#include <glove/sys/spawn.hpp>
+#include <gtest/gtest.h>
+#include <support/forked.hpp>
+
+namespace {
+
+using namespace glove;
+
+auto shell(std::string script) -> sys::spawn_request {
+    return {.program = "/bin/sh", .arguments = {"sh", "-c", std::move(script)}};
+}
+
+// What the program wrote to its standard output, with `more` passed as well.
+auto output_of(sys::spawn_request request, std::vector<sys::passed_descriptor> more = {})
+    -> std::string {
+    test::pipe_ends pipe;
+    request.descriptors = std::move(more);
+    request.descriptors.push_back({.child = 1, .ours = pipe.write});
+    auto child = sys::spawn(request);
+    if (!child) return std::string{child.error().step} + ": " + std::to_string(child.error().os);
+    pipe.write = {};
+    auto said = test::hear(pipe.read);
+    EXPECT_TRUE(child->wait());
+    return said;
+}
+
+TEST(Spawn, TheProgramGetsItsArgumentsAndNoOtherEnvironment) {
+    auto request = shell("echo \"$0 $1\"; env | grep -v -e '^PWD=' -e '^_=' -e '^SHLVL=' | sort");
+    request.arguments.emplace_back("zero");
+    request.arguments.emplace_back("one two");
+    request.environment = {"ONLY=this", "PATH=/usr/bin:/bin"};
+    EXPECT_EQ(output_of(request), "zero one two\nONLY=this\nPATH=/usr/bin:/bin\n");
+}
+
+TEST(Spawn, DescriptorsLandOnTheirNumbersAlsoWhenTheySwap) {
+    test::pipe_ends first;
+    test::pipe_ends second;
+    ASSERT_EQ(::write(first.write.get(), "first\n", 6), 6);
+    ASSERT_EQ(::write(second.write.get(), "second\n", 7), 7);
+    // The numbers that the child wants are the ones that are taken here, the other way round.
+    const int a = first.read.get();
+    const int b = second.read.get();
+    auto request =
+        shell("read x <&" + std::to_string(a) + "; read y <&" + std::to_string(b) + "; echo $x $y");
+    if (a > 9 || b > 9) GTEST_SKIP() << "the shell takes one digit";
+    EXPECT_EQ(output_of(request, {{a, second.read}, {b, first.read}}), "second first\n");
+}
+
+TEST(Spawn, NothingElseIsInherited) {
+    const sys::unique_fd leaky{::open("/dev/null", O_RDONLY)}; // not close-on-exec
+    ASSERT_TRUE(leaky);
+    // The listing's own descriptor is the 3.
+    const sys::unique_fd nothing{::open("/dev/null", O_RDWR | O_CLOEXEC)};
+    EXPECT_EQ(output_of({.program = "/bin/ls", .arguments = {"ls", "/proc/self/fd"}},
+                        {{0, nothing}, {2, nothing}}),
+              "0\n1\n2\n3\n");
+}
+
+TEST(Spawn, SignalsAreAsInAFreshProcess) {
+    EXPECT_EQ(test::said_by([] {
+                  (void)::signal(SIGPIPE, SIG_IGN);
+                  ::sigset_t one;
+                  ::sigemptyset(&one);
+                  ::sigaddset(&one, SIGTERM);
+                  (void)::sigprocmask(SIG_BLOCK, &one, nullptr);
+                  return output_of(
+                      {.program = "/bin/grep",
+                       .arguments = {"grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"}});
+              }),
+              "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
+}
+
+TEST(Spawn, AFileCanBeStartedWithoutItsName) {
+    const sys::unique_fd file{::open("/bin/echo", O_PATH | O_CLOEXEC)};
+    ASSERT_TRUE(file);
+    EXPECT_EQ(output_of({.program = "echo", .file = file, .arguments = {"echo", "said"}}),
+              "said\n");
+}
+
+TEST(Spawn, AProgramThatCannotStartIsAnErrorWithItsReason) {
+    const auto absent = sys::spawn({.program = "/nonexistent/program", .arguments = {"x"}});
+    ASSERT_FALSE(absent);
+    EXPECT_EQ(absent.error().step, "spawn.program");
+    EXPECT_EQ(absent.error().os, ENOENT);
+    EXPECT_EQ(absent.error().detail, "/nonexistent/program");
+    const auto no_program = sys::spawn({.program = "/etc/passwd", .arguments = {"x"}});
+    ASSERT_FALSE(no_program);
+    EXPECT_EQ(no_program.error().os, EACCES);
+    EXPECT_LT(::waitpid(-1, nullptr, WNOHANG), 0); // no child is left
+    EXPECT_EQ(errno, ECHILD);
+}
+
+TEST(Spawn, OneNumberCannotHoldTwo) {
+    const sys::unique_fd nothing{::open("/dev/null", O_RDWR | O_CLOEXEC)};
+    auto request = shell("true");
+    request.descriptors = {{1, nothing}, {1, nothing}};
+    const auto refused = sys::spawn(request);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().step, "spawn.descriptors");
+}
+
+TEST(Spawn, DroppingTheChildEndsIt) {
+    test::pipe_ends pipe;
+    {
+        auto request = shell("sleep 100");
+        request.descriptors = {{1, pipe.write}};
+        auto child = sys::spawn(request);
+        ASSERT_TRUE(child);
+        pipe.write = {};
+    }
+    EXPECT_EQ(test::hear(pipe.read), "");
+}
+
+} // namespace
