@@ -147,13 +147,11 @@ void declare(CLI::App& app, exec_words& words) {
 }
 
 [[nodiscard]] auto published_port(const std::string& word) -> result<std::uint16_t> {
-    std::uint16_t port = 0;
-    const auto* const end = word.data() + word.size();
-    const auto [stop, problem] = std::from_chars(word.data(), end, port);
-    if (problem != std::errc{} || stop != end || port == 0)
+    const auto port = net::parse_port(word);
+    if (!port)
         return usage_error("--publish " + word + ": not a port from 1 to 65535",
                            "give the port alone, as in: --publish 3000");
-    return port;
+    return *port;
 }
 
 [[nodiscard]] auto network_of(const exec_words& words) -> result<container::network_tier> {

@@ -428,9 +428,10 @@ private:
 };
 
 // Runs in the new process; tells init over `report` how the start went.
-[[noreturn]] void bridge_main(const bridge_setup& setup, int report) noexcept {
+[[noreturn]] void bridge_main(const setup_plan& plan, int report) noexcept {
     constexpr char title[] = "glove-bridge";
-    bridge self{setup};
+    std::memcpy(plan.arguments, title, std::min(sizeof title, plan.arguments_size));
+    bridge self{plan.bridge};
     failure outcome{};
     const int last = std::max(report, bridge_descriptor);
     const int first = std::min(report, bridge_descriptor);
@@ -452,8 +453,7 @@ private:
 } // namespace
 
 failure start_bridge(setup_state& state) noexcept {
-    const auto& setup = state.plan->bridge;
-    if (setup.channel < 0) return {};
+    if (state.plan->bridge.channel < 0) return {};
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
         return broken(call::socket);
@@ -461,7 +461,7 @@ failure start_bridge(setup_state& state) noexcept {
     request.exit_signal = SIGCHLD;
     const auto pid = ::syscall(SYS_clone3, &request, sizeof request);
     if (pid < 0) return broken(call::clone);
-    if (pid == 0) bridge_main(setup, ends[1]);
+    if (pid == 0) bridge_main(*state.plan, ends[1]);
     close_one(ends[1]);
     close_one(bridge_descriptor);
     failure outcome{};
