@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <bitset>
 #include <glove/net/client_hello.hpp>
-#include <optional>
 
 namespace glove::net {
 
@@ -27,10 +26,10 @@ class handshake_reader {
 public:
     explicit handshake_reader(bytes_view bytes) : bytes_{bytes} {}
 
-    [[nodiscard]] auto failed() const noexcept -> bool { return failure_.has_value(); }
-    [[nodiscard]] auto failure() const noexcept -> hello_state { return *failure_; }
+    [[nodiscard]] auto failed() const noexcept -> bool { return state_ != hello_state::complete; }
+    [[nodiscard]] auto state() const noexcept -> hello_state { return state_; }
     void fail(hello_state why) noexcept {
-        if (!failure_) failure_ = why;
+        if (!failed()) state_ = why;
     }
 
     // Numbers are 0 after a failure.
@@ -95,7 +94,7 @@ private:
     bytes_view bytes_;
     std::size_t at_ = 0;
     std::size_t in_record_ = 0; // bytes of the open record that were not taken
-    std::optional<hello_state> failure_;
+    hello_state state_ = hello_state::complete;
 };
 
 // Bytes that belong to one vector: nothing is taken past its end, and all of it has to be.
@@ -187,7 +186,7 @@ auto read_client_hello(std::span<const std::uint8_t> bytes) -> client_hello {
     read_body({in, size}, out);
     if (!in.failed()) in.check_end();
     if (in.failed()) out = {};
-    out.state = in.failed() ? in.failure() : hello_state::complete;
+    out.state = in.state();
     return out;
 }
 

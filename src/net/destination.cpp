@@ -9,7 +9,7 @@ namespace glove::net {
 namespace {
 
 [[nodiscard]] auto refuse(std::string_view text, std::string_view what, std::string remedy = {}) {
-    return fail(errc::invalid_input, "egress.destination", quoted(text).append(what),
+    return fail(errc::invalid_input, "egress.destination", in_quotes(text).append(what),
                 std::move(remedy));
 }
 
@@ -23,7 +23,7 @@ namespace {
         return refuse(text, " holds a letter beyond ASCII", "give the xn-- form of the name");
     case name_flaw::character: {
         const auto* const at = std::ranges::find_if(text, is_foreign);
-        return refuse(text, " is no host: it holds " + quoted({at, 1}));
+        return refuse(text, " is no host: it holds " + in_quotes({at, 1}));
     }
     case name_flaw::label_size:
         return refuse(text, " is no host: the parts between its dots are not 1 to 63 characters");

@@ -63,7 +63,7 @@ struct question {
     question out;
     std::size_t at = 0;
     for (;;) {
-        if (at >= in.size() || at >= longest_wire_name) return std::nullopt;
+        if (at >= in.size()) return std::nullopt;
         const std::size_t size = in[at++];
         if (size == 0) break;
         if (size > longest_label || size > in.size() - at) return std::nullopt;

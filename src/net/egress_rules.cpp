@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view localhost = "localhost";
 
 [[nodiscard]] auto refuse(std::string_view rule, std::string_view what, std::string remedy = {}) {
-    return fail(errc::invalid_input, "egress.rule", quoted(rule).append(" ").append(what),
+    return fail(errc::invalid_input, "egress.rule", in_quotes(rule).append(" ").append(what),
                 std::move(remedy));
 }
 
@@ -28,22 +28,14 @@ constexpr std::string_view localhost = "localhost";
 
 // Without the port where it is the usual one.
 [[nodiscard]] auto target_text(const egress_rule& rule) -> std::string {
-    const bool usual = rule.port == default_port;
-    switch (rule.kind) {
-    case rule_kind::host_loopback: return with_port(std::string{localhost}, rule.port);
-    case rule_kind::domain: return usual ? "." + rule.name : with_port("." + rule.name, rule.port);
-    case rule_kind::name: return usual ? rule.name : with_port(rule.name, rule.port);
-    case rule_kind::address: {
-        const auto& address = rule.network->base;
-        return usual ? address.to_string()
-                     : to_string(destination{{address.to_string(), address}, rule.port});
-    }
-    case rule_kind::network: {
-        auto network = rule.network->to_string();
-        return usual ? network : with_port(std::move(network), rule.port);
-    }
-    }
-    return {};
+    auto out = rule.kind == rule_kind::domain ? "." + rule.name : rule.name;
+    const bool is_address = rule.kind == rule_kind::address;
+    const bool is_localhost = rule.kind == rule_kind::host_loopback;
+    if (rule.network) out = is_address ? rule.network->base.to_string() : rule.network->to_string();
+    if (is_localhost) out = localhost;
+    if (rule.port == default_port && !is_localhost) return out;
+    if (is_address && out.find(':') != std::string::npos) out = "[" + out + "]";
+    return with_port(std::move(out), rule.port);
 }
 
 [[nodiscard]] auto text_of(const egress_rule& rule) -> std::string {
@@ -82,14 +74,14 @@ constexpr std::string_view localhost = "localhost";
     -> result<> {
     constexpr std::string_view size_option = "max-bytes=";
     const auto set = [&](bool& flag) -> result<> {
-        if (flag) return refuse(text, "has the option " + quoted(option) + " twice");
+        if (flag) return refuse(text, "has the option " + in_quotes(option) + " twice");
         flag = true;
         return {};
     };
     if (option == "allow-private") return set(rule.allow_private);
     if (option == "any-server-name") return set(rule.any_server_name);
     if (!option.starts_with(size_option))
-        return refuse(text, "has an unknown option: " + quoted(option),
+        return refuse(text, "has an unknown option: " + in_quotes(option),
                       "options are allow-private, any-server-name and max-bytes=SIZE");
     if (rule.max_bytes) return refuse(text, "has the option 'max-bytes' twice");
     rule.max_bytes = parse_size(option.substr(size_option.size()));
@@ -147,10 +139,10 @@ constexpr std::string_view localhost = "localhost";
         where = destination{{address->to_string(), address}, default_port};
     if (!where) return of_rule(text, std::move(where).error());
     rule.port = where->port;
-    if (where->host.address) {
+    if (const auto& literal = where->host.address) {
         if (is_domain) return refuse(text, "is no domain", rule_for(*where));
         rule.kind = rule_kind::address;
-        rule.network = whole(*where->host.address);
+        rule.network = whole(*literal);
         return {};
     }
     rule.name = std::move(where->host.name);
@@ -210,7 +202,7 @@ constexpr std::string_view localhost = "localhost";
         break;
     case rule_kind::address:
     case rule_kind::network:
-        if (address && !is_loopback(*address) && rule.network->contains(*address))
+        if (address && !is_loopback(*address) && rule.network && rule.network->contains(*address))
             return rule.network->prefix;
         break;
     }
@@ -249,7 +241,8 @@ auto egress_rules::parse(std::span<const std::string> texts) -> result<egress_ru
         GLOVE_TRY(auto rule, parse_rule(text));
         const auto [at, is_new] = seen.emplace(target_text(rule), text);
         if (!is_new)
-            return refuse(text, "is for the same host and port as the rule " + quoted(at->second),
+            return refuse(text,
+                          "is for the same host and port as the rule " + in_quotes(at->second),
                           "give one rule for it, with all the options");
         out.rules_.push_back(std::move(rule));
     }

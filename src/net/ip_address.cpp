@@ -131,7 +131,8 @@ struct reserved_row {
 // A mistake in the table does not compile.
 [[nodiscard]] consteval auto row(const char* network, const char* use, bool dialled = true)
     -> reserved_row {
-    return {read_network(network).value(), use, dialled};
+    const auto read = read_network(network);
+    return read ? reserved_row{*read, use, dialled} : throw "no network";
 }
 constexpr bool never_dialled = false;
 

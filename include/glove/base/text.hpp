@@ -30,7 +30,7 @@ inline void put_printable(std::string& out, char c, unsigned limit) {
 }
 
 // Text in quotes for a message, in ASCII whatever it holds, and cut where it gets long.
-[[nodiscard]] inline auto quoted(std::string_view text) -> std::string {
+[[nodiscard]] inline auto in_quotes(std::string_view text) -> std::string {
     constexpr std::size_t longest = 256;
     std::string out{"'"};
     for (const char c : text.substr(0, longest)) detail::put_printable(out, c, 0x7f);

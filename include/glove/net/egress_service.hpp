@@ -21,10 +21,10 @@
 namespace glove::net {
 
 struct egress_options {
-    egress_rules rules;
-    std::vector<std::uint16_t> published; // ports of the host's 127.0.0.1, forwarded inwards
-    unsigned connections = 256;           // at once; further ones wait
-    bool tell_refusals = false;           // one line on stderr for a destination's first refusal
+    egress_rules rules = {};
+    std::vector<std::uint16_t> published = {}; // ports of the host's 127.0.0.1, forwarded inwards
+    unsigned connections = 256;                // at once; further ones wait
+    bool tell_refusals = false; // one line on stderr for a destination's first refusal
     // A second door: a listening TCP socket of the loopback, whose sessions must show `token()`.
     sys::unique_fd listener = {};
     std::string program = {}; // glove-egress; found beside this program when empty

@@ -79,9 +79,8 @@ auto lane::of_memory() -> lane {
 }
 
 auto lane::fill(stream& from, std::size_t most) -> ssize_t {
-    most = std::min(most, capacity_);
     ssize_t got = 0;
-    if (read_) {
+    if (read_) { // holds so many pieces, however large
         // The kernel asks the open file, which others may hold, whether to wait.
         (void)::fcntl(from.fd(), F_SETFL, O_NONBLOCK);
         do
@@ -90,7 +89,7 @@ auto lane::fill(stream& from, std::size_t most) -> ssize_t {
         while (got < 0 && errno == EINTR);
     } else {
         memory_.resize(capacity_);
-        got = from.receive(memory_.data(), most);
+        got = from.receive(memory_.data(), std::min(most, capacity_));
         begin_ = 0;
     }
     if (got > 0) held_ += static_cast<std::size_t>(got);

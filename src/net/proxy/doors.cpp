@@ -102,6 +102,10 @@ void bridge_door::open() {
 void bridge_door::shut(std::string_view why) {
     if (shut_) return;
     shut_ = true;
+    if (!why.empty())
+        (void)sys::write_all(sys::fd_ref::standard_error(),
+                             "glove: " + std::string{why} +
+                                 ": the command has no further connections\n");
     channel_.close();
     parked_.clear();
     for (auto& [id, order] : orders_) {
@@ -110,10 +114,6 @@ void bridge_door::shut(std::string_view why) {
         order->bell.ring();
     }
     orders_.clear();
-    if (!why.empty())
-        (void)sys::write_all(sys::fd_ref::standard_error(),
-                             "glove: " + std::string{why} +
-                                 ": the command has no further connections\n");
 }
 
 auto bridge_door::receive(handed_over& into) -> taken {

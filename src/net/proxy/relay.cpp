@@ -147,6 +147,7 @@ auto relay::judge_greeting() -> awaitable<bool> {
     for (;;) {
         problem = greeting_problem();
         if (settled_ || at_end) break;
+        if (ended_) co_return false;
         if (!timed && !order_.first.empty()) {
             timed = true;
             hello_clock_.start(in_.limits.hello, [self = shared_from_this()] {
@@ -208,6 +209,7 @@ auto relay::send_request() -> awaitable<bool> {
             if (!good) co_return !ended_;
         }
         if (body.done()) co_return true;
+        if (ended_) co_return false;
         const bool ready = co_await client_.readable();
         if (!ready || ended_) co_return false;
         got.resize(read_bytes);
@@ -251,16 +253,16 @@ auto relay::drain(lane& bytes, stream& to, std::uint64_t& counter) -> awaitable<
 }
 
 auto relay::pump(stream& from, stream& to, std::uint64_t& counter) -> awaitable<moved> {
-    for (;;) {
+    while (!ended_) {
         const bool ready = co_await from.readable();
-        if (!ready || ended_) co_return moved::given_up;
+        if (!ready || ended_) break;
         auto bytes = in_.lanes.take();
         for (std::size_t turn = 0; turn < turn_bytes;) {
             const auto most =
                 order_.budget == nullptr ? turn_bytes : order_.budget->allows(turn_bytes);
             if (most == 0) {
                 const auto how = at_budget_end(from);
-                if (how != moved::given_up || ended_) co_return how;
+                if (how != moved::given_up) co_return how;
                 break;
             }
             const auto got = bytes.fill(from, most);
@@ -278,6 +280,7 @@ auto relay::pump(stream& from, stream& to, std::uint64_t& counter) -> awaitable<
         }
         in_.lanes.give(std::move(bytes));
     }
+    co_return moved::given_up;
 }
 
 } // namespace glove::net::proxy

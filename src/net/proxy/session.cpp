@@ -353,12 +353,23 @@ auto session::connect(const egress_rule& rule) -> awaitable<void> {
         if (!order.request && !rule.any_server_name) order.greeting = where_;
         relay_ = std::make_shared<relay>(in_, std::move(client_), *std::move(made.connection),
                                          std::move(order));
-        auto ending = co_await relay_->run();
-        how = {.reason = ending.reason, .os = ending.os, .detail = std::move(ending.detail)};
+        input_ = {};
+        request_.reset();
+        // A coroutine of its own: an idle connection does not hold the frames of its beginning.
+        asio::co_spawn(in_.io, carry(shared_from_this()), asio::detached);
+        co_return;
     }
     const auto news = outcome(how);
     recorded_ = false;
     co_await in_.link.tell(news);
+}
+
+auto session::carry(std::shared_ptr<session> self) -> awaitable<void> {
+    auto ending = co_await self->relay_->run();
+    const auto news = self->outcome(
+        {.reason = ending.reason, .os = ending.os, .detail = std::move(ending.detail)});
+    self->recorded_ = false;
+    co_await self->in_.link.tell(news);
 }
 
 } // namespace glove::net::proxy

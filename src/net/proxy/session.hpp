@@ -42,6 +42,7 @@ private:
     [[nodiscard]] auto socks_method() -> awaitable<bool>;
     [[nodiscard]] auto serve() -> awaitable<void>;
     [[nodiscard]] auto connect(const egress_rule& rule) -> awaitable<void>;
+    [[nodiscard]] static auto carry(std::shared_ptr<session> self) -> awaitable<void>;
     [[nodiscard]] auto refuse(verdict why) -> awaitable<void>;
     [[nodiscard]] auto malformed(std::string_view problem) -> awaitable<void>;
     [[nodiscard]] auto answer(const verdict& why) -> awaitable<void>;
