@@ -491,6 +491,7 @@ void raise_descriptor_limit() {
 
 auto main(int argc, char** argv) -> int {
     (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)::signal(SIGPIPE, SIG_IGN); // splice raises it
     raise_descriptor_limit();
     const std::vector<std::string_view> words{argv + 1, argv + argc};
     const auto port = [&](std::size_t at) {

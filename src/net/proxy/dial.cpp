@@ -1,6 +1,7 @@
 // The address that was judged is the address that is dialled: nothing is looked up twice.
 #include "net/proxy/core.hpp"
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <ifaddrs.h>
 #include <netinet/in.h>
@@ -38,10 +39,11 @@ struct socket_address {
     return out;
 }
 
-[[nodiscard]] auto own_addresses() -> std::vector<ip_address> {
+// Nothing, and errno, when the kernel does not say.
+[[nodiscard]] auto own_addresses() -> std::optional<std::vector<ip_address>> {
     std::vector<ip_address> out;
     ::ifaddrs* first = nullptr;
-    if (::getifaddrs(&first) != 0) return out;
+    if (::getifaddrs(&first) != 0) return std::nullopt;
     for (const auto* each = first; each != nullptr; each = each->ifa_next) {
         if (each->ifa_addr == nullptr) continue;
         if (each->ifa_addr->sa_family == AF_INET) {
@@ -131,7 +133,18 @@ auto dial(core& in, const egress_rule& rule, destination where) -> awaitable<dia
         out.detail = found.detail;
         candidates = std::move(found.addresses);
     }
-    const auto own = own_addresses();
+    // Asked for only where it decides: the kernel goes through every interface for it.
+    const bool own_is_refused = rule.kind != rule_kind::host_loopback && !rule.allow_private;
+    std::vector<ip_address> own;
+    if (own_is_refused && !candidates.empty()) {
+        auto told = own_addresses();
+        if (!told) {
+            out.os = errno;
+            out.reason = egress_reason::dial_failed;
+            co_return out;
+        }
+        own = *std::move(told);
+    }
     std::erase_if(candidates, [&](const ip_address& address) {
         const auto kind = refused_address(rule, address, own);
         if (kind.empty()) return false;
