@@ -143,7 +143,8 @@ public:
             std::array<::epoll_event, 64> ready{};
             const int count = ::epoll_wait(epoll_, ready.data(), ready.size(), -1);
             for (int i = 0; i < count; ++i) {
-                auto* const one = static_cast<connection*>(ready[static_cast<unsigned>(i)].data.ptr);
+                auto* const one =
+                    static_cast<connection*>(ready[static_cast<unsigned>(i)].data.ptr);
                 if (one == nullptr) accept_all(listener);
                 else if (!serve(*one)) end(one);
             }
