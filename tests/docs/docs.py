@@ -53,8 +53,8 @@ class Project:
                                   **({"stdin": subprocess.DEVNULL} | more))
         return done
 
-    def plan(self):
-        return json.loads(self.run("exec", "--explain", "--json", "--", "true").stdout)
+    def plan(self, *options):
+        return json.loads(self.run("exec", *options, "--explain", "--json", "--", "true").stdout)
 
 
 def environment(home, program=None):
@@ -159,7 +159,7 @@ def array(project, path, name):
 
 
 def setup_steps(project):
-    return re.findall(r'^\s+\{"([\w.]+)", \w+, "([^"]*)"\},', project.read("src/container/linux/init.cpp"), re.M)
+    return re.findall(r'^\s+\{"([\w.]+)", \w+, "([^"]*)"(?:, true)?\},', project.read("src/container/linux/init.cpp"), re.M)
 
 
 def proc_guards(project, how, whom="everybody"):
@@ -171,12 +171,17 @@ def proc_guards(project, how, whom="everybody"):
     return [name for name, what, who in rows if (what, who or "everybody") == (how, whom)]
 
 
+# A destination at which nobody answers.
+EGRESS = ("--egress-allow", "localhost:9")
+
+
 def tiers(project):
     rows = re.findall(r'\{network_tier::\w+, "(\w+)", "([^"]*)"\}',
                       project.read("include/glove/container/network_tier.hpp"))
     for name, meaning in rows:
         offered = project.run("exec", "--net", name, "--explain", "--", "true").returncode == 0
-        yield [f"`{name}`", meaning, "yes" if offered else "not there yet"]
+        chosen = project.plan(*EGRESS)["network"] == name
+        yield [f"`{name}`", meaning, "yes" if offered else "by `--egress-allow`" if chosen else "not there yet"]
 
 
 def statuses(project):
@@ -200,11 +205,17 @@ def records(project):
         report, audit = folder + "/report", folder + "/audit"
         project.run("exec", "--report", report, "--audit-log", audit, "--", "true")
         project.run("exec", "--report", report + "2", "--audit-log", audit, "--", "no-such-program")
-        with open(report, encoding="utf-8") as good, open(report + "2", encoding="utf-8") as bad:
-            ran, refused = list(json.load(good)), list(json.load(bad))
+        project.run("exec", "--report", report + "3", "--audit-log", audit, *EGRESS, "--",
+                    "bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/9; read -r answer <&3")
+        reports = []
+        for name in (report, report + "2", report + "3"):
+            with open(name, encoding="utf-8") as file:
+                reports.append(list(json.load(file)))
         with open(audit, encoding="utf-8") as file:
-            lines = [list(json.loads(line)) for line in file]
-    return ran, refused, lines
+            lines = [json.loads(line) for line in file]
+    if sum(line["action"] == "egress" for line in lines) < 2:
+        raise ValueError("no connection was put on record")
+    return reports, [list(line) for line in lines]
 
 
 EFFECTS = {"ends": "ends the run", "passes": "is passed on", "stops": "stops the run"}
@@ -261,6 +272,7 @@ def expected_lists(project):
                              + array(project, view, "configuration_patterns"))
     yield exec_page, "synthesised", synthesised(project)
     yield exec_page, "managed-variables", array(project, variables, "managed_names")
+    yield "docs/egress.md", "proxy-variables", array(project, variables, "proxy_names")
     yield exec_page, "inherited-variables", array(project, variables, "inherited_names")
     codes = re.search(r"enum class errc[^{]*\{(.*?)\}", project.read("include/glove/base/error.hpp"), re.S)[1]
     yield exec_page, "error-codes", re.findall(r"\w+", codes)
@@ -306,7 +318,7 @@ def constants(project):
 
 def layers(project):
     """The layers that the program lists are those of the supervisor and of the table, in order."""
-    listed = [layer["name"] for layer in project.plan()["layers"]]
+    listed = [layer["name"] for layer in project.plan(*EGRESS)["layers"]]
     story = project.texts["docs/architecture.md"]
     own = [row[2] for row in table_rows(story, "steps") if len(row) > 2 and row[2]]
     first = listed[:len(listed) - len(own)]
@@ -320,13 +332,13 @@ def layers(project):
 
 def members(project):
     page = project.texts["docs/exec.md"]
-    ran, refused, lines = records(project)
+    reports, lines = records(project)
     said = first_cells(page, "report-members")
-    for real in (ran, refused):
+    for real in reports:
         if real != [name for name in said if name in real]:
             yield "docs/exec.md", f"table report-members: the program writes {real}"
-    if set(said) != set(ran) | set(refused):
-        yield "docs/exec.md", f"table report-members: too many, {sorted(set(said) - set(ran) - set(refused))}"
+    if set(said) != set().union(*reports):
+        yield "docs/exec.md", f"table report-members: too many, {sorted(set(said).difference(*reports))}"
     declared = re.findall(r'w\.member\("(\w+)"', project.read("src/audit/jsonl.cpp"))
     said = first_cells(page, "audit-members")
     if said != declared:
