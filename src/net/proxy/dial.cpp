@@ -115,6 +115,7 @@ struct attempt {
     out.os = made->late ? 0 : os;
     if (os == 0 && !made->late) {
         out.reason = egress_reason::none;
+        made->connection.forget_writable();
         out.connection.emplace(std::move(made->connection));
     }
     co_return out;
