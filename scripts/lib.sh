@@ -66,3 +66,14 @@ configure_and_build() {
     }
     (cd "$root" && cmake --build --preset "$preset" --parallel "$jobs")
 }
+
+# fetch_pinned PACKAGE VERSION DIGEST FOLDER: unpacks a package of the npm registry to FOLDER/package
+# after its SHA-512 was checked. No script of the package runs.
+fetch_pinned() {
+    local archive
+    archive=$4/$(cd "$4" && npm pack --silent --ignore-scripts "$1@$2" </dev/null)
+    [ "$(openssl dgst -sha512 -binary "$archive" | base64 -w0)" = "$3" ] ||
+        die "$1@$2 is not the archive that was pinned"
+    tar -xzf "$archive" -C "$4" --no-same-owner
+    rm "$archive"
+}

@@ -102,8 +102,7 @@ void declare(CLI::App& app, exec_words& words) {
         ->type_name("TIER")
         ->check(tier());
     repeatable(app, "--egress-allow", profile.egress.allow, "RULE",
-               "Host that may be reached: api.example.com, .example.org, db.example:5432, "
-               "localhost:3000 (repeatable)");
+               "What may be reached: a.example, .example.org, b.example:22 (repeatable)");
     repeatable(app, "--publish", words.publish, "PORT",
                "Offer a port served inside on 127.0.0.1 of this machine (repeatable)");
     app.add_option("--egress-connections", profile.egress.connections,

@@ -41,7 +41,12 @@ class Network(inside.Case):
     def test_interfaces_can_be_listed(self):
         self.need("ip")
         out = self.inside("ip", "-o", "addr", flags=["--net", "local"])
-        self.assertEqual(sorted(re.findall(r"inet6? (\S+)", out)), ["127.0.0.1/8", "::1/128"])
+        self.assertEqual(sorted(re.findall(r"inet6? (\S+)", out)), ["127.0.0.1/8", "127.0.1.1/8", "::1/128"])
+
+    # glibc does not count 127.0.0.1 when it is asked for the families that are set up.
+    def test_addresses_of_a_family_that_is_set_up_are_told(self):
+        ask = "import socket; print(socket.getaddrinfo('localhost', 80, socket.AF_INET, 0, 0, socket.AI_ADDRCONFIG))"
+        self.assertIn("127.0.0.1", self.inside("python3", "-c", ask, flags=["--net", "local"]))
 
     def test_headless_chromium(self):
         self.need("chromium")

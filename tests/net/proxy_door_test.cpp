@@ -153,6 +153,8 @@ TEST(ProxyLimits, ConnectionsBeyondTheLimitWait) {
     EXPECT_EQ(said, "glove: 2 connections are open: further ones wait\n");
 }
 
+// A sanitizer looks at memory through pipes, which are what is missing here.
+#ifndef __SANITIZE_ADDRESS__
 TEST(ProxyLimits, WithoutDescriptorsTheDoorsPauseAndGoOn) {
     const tcp_server server;
     const auto where = "localhost:" + server.text();
@@ -180,6 +182,7 @@ TEST(ProxyLimits, WithoutDescriptorsTheDoorsPauseAndGoOn) {
     auto client = scene.tunnel(where);
     EXPECT_EQ(scene.said(), "");
 }
+#endif
 
 // A port that is free now.
 auto free_port() -> std::uint16_t { return tcp_server{}.port(); }

@@ -48,12 +48,16 @@ protected:
                        .limits = {.hello = net::milliseconds{200}}}};
 
     void passes(const std::string& where, const tcp_server& server, const std::string& bytes) {
+        const auto before = scene.count(egress_news::outcome);
         auto client = scene.tunnel(where);
-        const auto far = server.accept();
+        auto far = server.accept();
         client.send(bytes);
         EXPECT_EQ(far.read(bytes.size()), bytes);
         client.send("more");
         EXPECT_EQ(far.read(4), "more");
+        client.close();
+        far.close();
+        EXPECT_TRUE(scene.wait_for_count(egress_news::outcome, before + 1));
     }
     void refuses(const std::string& where, const tcp_server& server, const std::string& bytes,
                  egress_reason why) {

@@ -35,6 +35,8 @@ TEST(ProxyTunnel, WhatNoRuleNamesIsRefusedAndNotDialled) {
     const auto where = "localhost:" + other.text();
     const auto answer = scene.ask("CONNECT " + where + " HTTP/1.1\r\n\r\n");
     EXPECT_TRUE(answer.starts_with("HTTP/1.1 403 Forbidden\r\n")) << answer;
+    EXPECT_TRUE(
+        answer.contains("\r\nX-Glove-Reason: " + where + " is not allowed; --egress-allow "));
     EXPECT_TRUE(answer.ends_with("glove: " + where + " is not allowed; --egress-allow " + where +
                                  " would allow it\n"))
         << answer;

@@ -22,6 +22,7 @@ inline constexpr std::string_view name_server = "127.0.0.53";
 
 // IPv4 addresses are in host byte order.
 inline constexpr std::uint32_t inner_loopback = 0x7f000001;
+inline constexpr std::uint32_t host_name_address = 0x7f000101; // of the sandbox's own name
 inline constexpr std::uint32_t inner_name_server = 0x7f000035;
 inline constexpr std::uint32_t first_name_address = 0x7f400001; // 127.64.0.1 and so on
 

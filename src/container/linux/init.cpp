@@ -15,6 +15,7 @@
 #include <linux/keyctl.h>
 #include <linux/securebits.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -104,6 +105,18 @@ auto name_host(setup_state&) noexcept -> failure {
     return outcome(::sethostname(host_name.data(), host_name.size()) == 0, call::sethostname);
 }
 
+// The address of the host's own name. A machine whose only address is 127.0.0.1 looks to glibc as
+// if it had no IPv4, and a program that asks for the addresses it can use is told of none.
+[[nodiscard]] auto add_own_address(int socket) noexcept -> bool {
+    ::ifreq request{};
+    std::memcpy(request.ifr_name, "lo:0", 5);
+    ::sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(host_name_address);
+    std::memcpy(&request.ifr_addr, &address, sizeof address);
+    return ::ioctl(socket, SIOCSIFADDR, &request) == 0;
+}
+
 auto raise_loopback(setup_state& state) noexcept -> failure {
     if (!state.plan->loopback) return {};
     const int s = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -111,7 +124,8 @@ auto raise_loopback(setup_state& state) noexcept -> failure {
     ::ifreq request{};
     std::memcpy(request.ifr_name, "lo", 3);
     request.ifr_flags = IFF_UP | IFF_RUNNING;
-    const auto raised = outcome(::ioctl(s, SIOCSIFFLAGS, &request) == 0, call::ioctl);
+    auto raised = outcome(::ioctl(s, SIOCSIFFLAGS, &request) == 0, call::ioctl);
+    if (raised.os == 0) raised = outcome(add_own_address(s), call::ioctl);
     (void)sys::close_range(static_cast<unsigned>(s), static_cast<unsigned>(s), 0);
     return raised;
 }

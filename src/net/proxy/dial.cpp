@@ -39,7 +39,7 @@ struct socket_address {
     return out;
 }
 
-// Nothing, and errno, when the kernel does not say.
+// Empty when they cannot be listed: then nothing can be judged.
 [[nodiscard]] auto own_addresses() -> std::optional<std::vector<ip_address>> {
     std::vector<ip_address> out;
     ::ifaddrs* first = nullptr;
@@ -136,18 +136,15 @@ auto dial(core& in, const egress_rule& rule, destination where) -> awaitable<dia
     }
     // Asked for only where it decides: the kernel goes through every interface for it.
     const bool own_is_refused = rule.kind != rule_kind::host_loopback && !rule.allow_private;
-    std::vector<ip_address> own;
-    if (own_is_refused && !candidates.empty()) {
-        auto told = own_addresses();
-        if (!told) {
-            out.os = errno;
-            out.reason = egress_reason::dial_failed;
-            co_return out;
-        }
-        own = *std::move(told);
+    std::optional<std::vector<ip_address>> own{std::in_place};
+    if (own_is_refused && !candidates.empty()) own = own_addresses();
+    if (!own) {
+        out.reason = egress_reason::dial_failed;
+        out.os = errno;
+        co_return out;
     }
     std::erase_if(candidates, [&](const ip_address& address) {
-        const auto kind = refused_address(rule, address, own);
+        const auto kind = refused_address(rule, address, *own);
         if (kind.empty()) return false;
         out.reason = egress_reason::address_refused;
         out.detail = kind;

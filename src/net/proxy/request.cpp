@@ -2,11 +2,9 @@
 // reaches it.
 #include "net/proxy/request.hpp"
 #include <algorithm>
-#include <array>
 #include <boost/beast/http.hpp>
 #include <charconv>
 #include <optional>
-#include <utility>
 #include <vector>
 
 namespace glove::net::proxy {
@@ -17,8 +15,6 @@ namespace http = boost::beast::http;
 using boost::beast::iequals;
 
 constexpr std::uint16_t plain_port = 80;
-constexpr std::size_t longest_chunk_line = 256;
-constexpr std::size_t longest_trailer = 8192;
 
 [[nodiscard]] auto bad(std::string_view problem) -> http_request {
     return {.state = parsed::bad, .problem = problem};
@@ -224,10 +220,6 @@ using fields = http::request_parser<http::empty_body>::value_type;
     return out;
 }
 
-[[nodiscard]] auto byte_at(std::string_view bytes, std::size_t at) -> std::uint8_t {
-    return static_cast<std::uint8_t>(bytes[at]);
-}
-
 } // namespace
 
 auto parse_http(std::string_view bytes, std::size_t longest) -> http_request {
@@ -244,175 +236,6 @@ auto parse_http(std::string_view bytes, std::size_t longest) -> http_request {
     if (problem && problem != http::error::need_more) return bad("a header block that is not HTTP");
     if (!parser.is_header_done()) return bad("a header block that is not HTTP");
     return read_message(parser.get(), end);
-}
-
-auto body_filter::take_line(std::string_view& bytes, std::size_t longest) -> bool {
-    line_ended_ = false;
-    while (!bytes.empty()) {
-        const char c = bytes.front();
-        bytes.remove_prefix(1);
-        if (c == '\n') {
-            if (!line_.ends_with('\r')) return false;
-            line_.pop_back();
-            line_ended_ = true;
-            return true;
-        }
-        const auto byte = static_cast<unsigned char>(c);
-        if (line_.ends_with('\r') || (byte < 0x20 && c != '\t' && c != '\r') || byte == 0x7f)
-            return false;
-        if (line_.size() == longest) return false;
-        line_ += c;
-    }
-    return true;
-}
-
-// SIZE[;EXTENSION]: extensions are for this hop alone and end here.
-auto body_filter::read_size(std::string_view line) -> bool {
-    constexpr std::size_t most_digits = 15;
-    const auto digits = line.substr(0, line.find(';'));
-    if (digits.empty() || digits.size() > most_digits) return false;
-    const auto* const last = digits.data() + digits.size();
-    const auto [end, problem] = std::from_chars(digits.data(), last, left_, 16);
-    return problem == std::errc{} && end == last;
-}
-
-auto body_filter::feed(std::string_view bytes, std::string& out) -> bool {
-    if (broken_ || done_) return !broken_;
-    if (kind_ == body_kind::sized) {
-        const auto piece = bytes.substr(0, std::min<std::uint64_t>(left_, bytes.size()));
-        out.append(piece);
-        left_ -= piece.size();
-        done_ = left_ == 0;
-        return true;
-    }
-    while (!done_ && !bytes.empty()) {
-        if (part_ == part::data) {
-            take_data(bytes, out);
-            continue;
-        }
-        const auto longest =
-            part_ == part::trailer ? longest_trailer - trailer_bytes_ : longest_chunk_line;
-        broken_ = !take_line(bytes, longest) || (line_ended_ && !end_line());
-        if (broken_) return false;
-    }
-    if (done_) out += "0\r\n\r\n";
-    return true;
-}
-
-void body_filter::take_data(std::string_view& bytes, std::string& out) {
-    const auto piece = bytes.substr(0, std::min<std::uint64_t>(left_, bytes.size()));
-    std::array<char, 20> size{};
-    const auto end = std::to_chars(size.data(), size.data() + size.size(), piece.size(), 16);
-    out.append(size.data(), end.ptr).append("\r\n").append(piece).append("\r\n");
-    bytes.remove_prefix(piece.size());
-    left_ -= piece.size();
-    if (left_ == 0) part_ = part::data_end;
-}
-
-auto body_filter::end_line() -> bool {
-    const auto line = std::exchange(line_, {});
-    switch (part_) {
-    case part::size:
-        if (!read_size(line)) return false;
-        part_ = left_ == 0 ? part::trailer : part::data;
-        return true;
-    case part::data_end: part_ = part::size; return line.empty();
-    case part::trailer:
-        // Trailers are for this hop alone and end here.
-        trailer_bytes_ += line.size();
-        done_ = line.empty();
-        return true;
-    case part::data: break;
-    }
-    return false;
-}
-
-auto parse_socks_greeting(std::string_view bytes) -> socks_greeting {
-    if (bytes.size() < 2) return {};
-    const std::size_t count = byte_at(bytes, 1);
-    if (byte_at(bytes, 0) != 5 || count == 0) return {.state = parsed::bad};
-    if (bytes.size() < 2 + count) return {};
-    socks_greeting out{.state = parsed::complete, .consumed = 2 + count};
-    for (std::size_t i = 0; i < count; ++i) {
-        if (byte_at(bytes, 2 + i) == socks_none) out.offers_none = true;
-        if (byte_at(bytes, 2 + i) == socks_password) out.offers_password = true;
-    }
-    return out;
-}
-
-auto parse_socks_credential(std::string_view bytes) -> socks_credential {
-    if (bytes.empty()) return {};
-    if (byte_at(bytes, 0) != 1) return {.state = parsed::bad};
-    if (bytes.size() < 2) return {};
-    const std::size_t user = byte_at(bytes, 1);
-    if (bytes.size() < 3 + user) return {};
-    const std::size_t password = byte_at(bytes, 2 + user);
-    if (bytes.size() < 3 + user + password) return {};
-    return {.state = parsed::complete,
-            .consumed = 3 + user + password,
-            .user = std::string{bytes.substr(2, user)},
-            .password = std::string{bytes.substr(3 + user, password)}};
-}
-
-auto parse_socks_request(std::string_view bytes) -> socks_request {
-    constexpr std::uint8_t general = 0x01;
-    constexpr std::uint8_t no_command = 0x07;
-    constexpr std::uint8_t no_address_type = 0x08;
-    const auto bad_request = [](std::uint8_t reply, std::string_view problem) {
-        return socks_request{.state = parsed::bad, .reply = reply, .problem = problem};
-    };
-    if (bytes.size() < 5) return {};
-    if (byte_at(bytes, 0) != 5 || byte_at(bytes, 2) != 0)
-        return bad_request(general, "no SOCKS5 request");
-    if (byte_at(bytes, 1) != 1) return bad_request(no_command, "a SOCKS5 command but CONNECT");
-    const auto type = byte_at(bytes, 3);
-    if (type != 1 && type != 3 && type != 4)
-        return bad_request(no_address_type, "an unknown type of SOCKS5 address");
-    const std::size_t begin = type == 3 ? 5 : 4;
-    const std::size_t size = type == 1 ? 4 : type == 4 ? 16 : byte_at(bytes, 4);
-    if (bytes.size() < begin + size + 2) return {};
-    const auto raw = bytes.substr(begin, size);
-    std::string name{raw};
-    if (type == 1) {
-        ip_address::v4_bytes address;
-        std::ranges::copy(raw, address.begin());
-        name = ip_address{address}.to_string();
-    } else if (type == 4) {
-        ip_address::v6_bytes address;
-        std::ranges::copy(raw, address.begin());
-        name = ip_address{address}.to_string();
-    }
-    auto host = parse_host(name);
-    const auto port = static_cast<std::uint16_t>(byte_at(bytes, begin + size) << 8U |
-                                                 byte_at(bytes, begin + size + 1));
-    if (!host || port == 0) return bad_request(general, "a SOCKS5 target that is no HOST:PORT");
-    return {
-        .state = parsed::complete, .consumed = begin + size + 2, .where = {*std::move(host), port}};
-}
-
-auto to_base64(std::string_view bytes) -> std::string {
-    constexpr std::string_view digits =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    std::string out;
-    for (std::size_t i = 0; i < bytes.size(); i += 3) {
-        const auto left = std::min<std::size_t>(3, bytes.size() - i);
-        std::uint32_t group = 0;
-        for (std::size_t k = 0; k < 3; ++k)
-            group = group << 8U | (k < left ? byte_at(bytes, i + k) : 0U);
-        for (std::size_t k = 0; k < 4; ++k)
-            out += k <= left ? digits[group >> (18 - 6 * k) & 63U] : '=';
-    }
-    return out;
-}
-
-auto equal_in_constant_time(std::string_view a, std::string_view b) noexcept -> bool {
-    if (a.size() != b.size()) return false;
-    unsigned difference = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        const volatile unsigned char left = static_cast<unsigned char>(a[i]);
-        difference |= left ^ static_cast<unsigned char>(b[i]);
-    }
-    return difference == 0;
 }
 
 } // namespace glove::net::proxy

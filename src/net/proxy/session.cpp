@@ -63,8 +63,8 @@ constexpr std::string_view socks_refused_methods{"\x05\xff", 2};
     if (reason == egress_reason::no_credential)
         out += "\r\nProxy-Authenticate: Basic realm=\"glove\"";
     return out + "\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: " +
-           std::to_string(body.size()) +
-           "\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n" + body;
+           std::to_string(body.size()) + "\r\nCache-Control: no-store\r\nX-Glove-Reason: " + words +
+           "\r\nConnection: close\r\n\r\n" + body;
 }
 
 } // namespace
