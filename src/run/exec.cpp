@@ -78,24 +78,25 @@ namespace {
     return exit_status_of(ended);
 }
 
-// The proxy of a run, and the channel by which the bridge inside passes connections to it.
-struct egress {
-    net::egress_service service;
-    sys::unique_fd bridge;
+// The channel by which the bridge inside passes connections to the proxy of the run.
+struct bridge_channel {
+    sys::unique_fd proxy, bridge;
 };
-[[nodiscard]] auto start_egress(const container::bridge_plan& plan, run_records& records,
-                                const sys::clock& time) -> result<egress> {
+[[nodiscard]] auto open_bridge_channel() -> result<bridge_channel> {
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
         return fail_os("egress.channel");
-    sys::unique_fd relay{ends[0]}, bridge{ends[1]};
-    GLOVE_TRY(auto service,
-              net::egress_service::start({.rules = plan.rules,
-                                          .published = plan.published,
-                                          .connections = plan.connections,
-                                          .tell_refusals = ::isatty(2) == 1},
-                                         std::move(relay), time, records.log(), records.run()));
-    return egress{std::move(service), std::move(bridge)};
+    return bridge_channel{sys::unique_fd{ends[0]}, sys::unique_fd{ends[1]}};
+}
+
+[[nodiscard]] auto start_egress(const container::bridge_plan& plan, sys::unique_fd channel,
+                                run_records& records, const sys::clock& time)
+    -> result<net::egress_service> {
+    return net::egress_service::start({.rules = plan.rules,
+                                       .published = plan.published,
+                                       .connections = plan.connections,
+                                       .tell_refusals = ::isatty(2) == 1},
+                                      std::move(channel), time, records.log(), records.run());
 }
 
 // One run under its perimeter; `facts` tells what was armed and reached, however it ends.
@@ -112,31 +113,36 @@ struct egress {
         launch.streams = {0, out, err};
         relay.emplace(std::move(made));
     }
-    std::optional<egress> network;
+    bridge_channel channel;
     if (plan.bridge) {
-        GLOVE_TRY(auto started, start_egress(*plan.bridge, records, time));
-        network.emplace(std::move(started));
-        launch.bridge = &network->bridge;
+        GLOVE_TRY(channel, open_bridge_channel());
+        launch.bridge = &channel.bridge;
     }
     GLOVE_TRY(auto agent, container::launch(launch));
     if (relay) relay->agent_has_streams();
-    GLOVE_CHECK(let_go_of_streams(relay.has_value()));
     // The child builds its perimeter meanwhile; it does not start the agent before `release`.
+    std::optional<net::egress_service> network;
+    if (plan.bridge) {
+        GLOVE_TRY(auto started,
+                  start_egress(*plan.bridge, std::move(channel.proxy), records, time));
+        network.emplace(std::move(started));
+    }
+    GLOVE_CHECK(let_go_of_streams(relay.has_value()));
     GLOVE_CHECK(records.intend());
-    if (network) GLOVE_CHECK(network->service.await_ready());
+    if (network) GLOVE_CHECK(network->await_ready());
     GLOVE_CHECK(agent.release());
     auto ended = supervise({.agent = agent,
                             .limits = plan.limits,
                             .relay = relay ? &*relay : nullptr,
-                            .egress = network ? &network->service : nullptr,
+                            .egress = network ? &*network : nullptr,
                             .inbox = inbox,
                             .time = time});
     facts.layers = agent.layers();
     if (!network) return ended;
-    const auto finished = network->service.finish();
-    const auto records_of = network->service.records();
+    const auto finished = network->finish();
+    const auto records_of = network->records();
     facts.destinations.assign(records_of.begin(), records_of.end());
-    facts.more_destinations = network->service.more_records();
+    facts.more_destinations = network->more_records();
     if (ended && !finished) return std::unexpected(finished.error());
     return ended;
 }

@@ -1,6 +1,7 @@
 // The address that was judged is the address that is dialled: nothing is looked up twice.
 #include "net/proxy/core.hpp"
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <ifaddrs.h>
 #include <netinet/in.h>
@@ -129,6 +130,7 @@ struct race {
     out.os = made->late ? 0 : os;
     if (os == 0 && !made->late) {
         out.reason = egress_reason::none;
+        made->connection.forget_writable();
         out.connection.emplace(std::move(made->connection));
     }
     co_return out;
@@ -187,7 +189,10 @@ auto dial(core& in, const egress_rule& rule, destination where) -> awaitable<dia
         out.detail = found.detail;
         candidates = std::move(found.addresses);
     }
-    const auto own = own_addresses();
+    // Asked for only where it decides: the kernel goes through every interface for it.
+    const bool own_is_refused = rule.kind != rule_kind::host_loopback && !rule.allow_private;
+    std::optional<std::vector<ip_address>> own{std::in_place};
+    if (own_is_refused && !candidates.empty()) own = own_addresses();
     if (!own) {
         out.reason = egress_reason::dial_failed;
         out.os = errno;

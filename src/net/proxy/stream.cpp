@@ -29,6 +29,13 @@ auto stream::writable() -> awaitable<bool> {
     co_return !problem;
 }
 
+void stream::forget_writable() {
+    boost::system::error_code problem;
+    sys::unique_fd fd{waiter_.release()};
+    waiter_.assign(fd.get(), problem);
+    if (!problem) (void)fd.release();
+}
+
 void stream::cancel() {
     boost::system::error_code ignored;
     waiter_.cancel(ignored);

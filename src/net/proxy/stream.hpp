@@ -34,6 +34,8 @@ public:
     // False when the wait was given up: the stream is closed or `cancel` was called.
     [[nodiscard]] auto readable() -> awaitable<bool>;
     [[nodiscard]] auto writable() -> awaitable<bool>;
+    // Once waited for, asio looks for room to write ever after, and wakes at every acknowledgement.
+    void forget_writable();
     // Ends every wait.
     void cancel();
     void close();
