@@ -40,8 +40,9 @@ namespace {
 
 constexpr unsigned grace_seconds = 5;
 
-enum class role : std::uint8_t { supervisor, init, agent, other };
-constexpr std::array<std::string_view, 4> role_names{"supervisor", "init", "agent", "other"};
+enum class role : std::uint8_t { supervisor, init, agent, bridge, other };
+constexpr std::array<std::string_view, 5> role_names{"supervisor", "init", "agent", "bridge",
+                                                      "other"};
 
 struct fault {
     std::string call;
@@ -208,7 +209,7 @@ private:
             at_call(pid, p);
         } else if (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK ||
                    event == PTRACE_EVENT_CLONE) {
-            made_child(pid, p);
+            made_child(pid, p, event);
         } else if (event == PTRACE_EVENT_EXEC) {
             if (p.is == role::agent) {
                 executed_ = true;
@@ -223,12 +224,14 @@ private:
         }
     }
 
-    void made_child(::pid_t pid, const process& maker) {
+    // Whoever is made with vfork is to execute a program.
+    void made_child(::pid_t pid, const process& maker, int event) {
         unsigned long child = 0;
         (void)::ptrace(PTRACE_GETEVENTMSG, pid, nullptr, &child);
         auto& p = processes_[static_cast<::pid_t>(child)];
-        if (maker.is == role::supervisor) p.is = role::init;
-        if (maker.is == role::init) p.is = role::agent;
+        const bool executes = event == PTRACE_EVENT_VFORK;
+        if (maker.is == role::supervisor && !executes) p.is = role::init;
+        if (maker.is == role::init) p.is = executes ? role::agent : role::bridge;
         p.known = true;
         if (p.waiting) go_on(static_cast<::pid_t>(child), p);
         go_on(pid, maker);

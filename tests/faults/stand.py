@@ -29,6 +29,7 @@ env | sort
 SCENARIOS = {
     "full": ["--net", "local", "--output-bytes", "10MB", "--wall-time", "1m", "--audit-sync"],
     "plain": [],
+    "egress": ["--egress-allow", "api.example.com", "--egress-allow", ".example.org"],
 }
 
 
