@@ -17,6 +17,8 @@
 #include <set>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace glove::net {
 
@@ -51,8 +53,29 @@ struct open_call {
                 "install glove-egress beside glove or in libexec/glove");
 }
 
+// The command can stop a terminal or fill a pipe that it shares, and the run must be ended all the
+// same: nothing here may wait. So such a stream is opened once more, because the flags of the one
+// that was inherited are the caller's as well. Of a terminal, nothing can be read through it.
+struct error_stream {
+    bool is_socket = false, can_wait = false;
+    sys::unique_fd own; // when it can; empty when it cannot be opened
+
+    error_stream() {
+        struct ::stat found{};
+        if (::fstat(2, &found) != 0) return;
+        is_socket = S_ISSOCK(found.st_mode);
+        can_wait = S_ISFIFO(found.st_mode) || ::isatty(2) == 1;
+        constexpr int flags = O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+        if (can_wait) own = sys::unique_fd{::open("/proc/self/fd/2", flags)};
+    }
+};
+
 void say_line(const std::string& words) {
-    (void)sys::write_all(sys::fd_ref::standard_error(), "glove: " + words + "\n");
+    const auto line = "glove: " + words + "\n";
+    const error_stream to;
+    if (to.is_socket) (void)::send(2, line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    else if (!to.can_wait) (void)sys::write_all(sys::fd_ref::standard_error(), line);
+    else if (to.own) (void)sys::write_all(to.own, line);
 }
 
 [[nodiscard]] auto seqpacket_pair() -> result<std::array<sys::unique_fd, 2>> {
@@ -118,16 +141,20 @@ auto egress_service::state::launch(sys::unique_fd bridge) -> result<> {
     GLOVE_TRY(auto channel, seqpacket_pair());
     const sys::unique_fd nothing{::open("/dev/null", O_RDWR | O_CLOEXEC)};
     if (!nothing) return fail_os("egress.start", errno, "/dev/null");
-    const bool has_errors = ::fcntl(2, F_GETFD) >= 0;
+    const error_stream errors;
+    const bool has_errors = ::fcntl(2, F_GETFD) >= 0 && (!errors.can_wait || errors.own);
+    const sys::fd_ref said = errors.own ? sys::fd_ref{errors.own} : sys::fd_ref::standard_error();
     sys::spawn_request request{
         .program = options.program,
         .arguments = {"glove-egress"},
         .environment = {},
         .descriptors = {{0, nothing},
                         {1, nothing},
-                        {2, has_errors ? sys::fd_ref::standard_error() : sys::fd_ref{nothing}},
+                        {2, has_errors ? said : sys::fd_ref{nothing}},
                         {egress_control, channel[1]},
-                        {egress_settings, sealed}}};
+                        {egress_settings, sealed}},
+        // Ctrl-C is the command's own business: it must not take the network away.
+        .own_session = true};
     if (bridge) request.descriptors.push_back({egress_bridge, bridge});
     if (options.listener) request.descriptors.push_back({egress_listener, options.listener});
     GLOVE_TRY(auto child, sys::spawn(request));
@@ -150,6 +177,9 @@ void egress_service::state::want_room(bool wanted) {
 
 void egress_service::state::answer(egress_word what, std::uint64_t id) {
     answers.push_back({what, id});
+    // It never has more questions open, so it does not take its answers.
+    if (answers.size() > options.connections + open_slack)
+        ended("said what it must not and was ended");
 }
 
 void egress_service::state::send_answers() {

@@ -18,6 +18,7 @@
 #include <glove/sys/entropy.hpp>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 namespace glove::run {
@@ -137,6 +138,8 @@ struct bridge_channel {
                             .egress = network ? &*network : nullptr,
                             .inbox = inbox,
                             .time = time});
+    // Output that the command has stopped would hold up the words about its end.
+    (void)::tcflow(2, TCOON);
     facts.layers = agent.layers();
     if (!network) return ended;
     const auto finished = network->finish();

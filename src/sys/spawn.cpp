@@ -27,6 +27,7 @@ struct spawn_state {
     char* const* environment;
     std::vector<move> moves; // in the order of `child`
     ::sigset_t nothing_blocked;
+    bool own_session;
     int os = 0;
 };
 
@@ -74,7 +75,9 @@ struct kernel_sigaction {
 
 auto child_main(void* argument) noexcept -> int {
     auto& state = *static_cast<spawn_state*>(argument);
-    if (place_descriptors(state) && reset_signals(state.nothing_blocked)) {
+    // The session first: no signal of the old group may meet the default actions.
+    if ((!state.own_session || ::setsid() >= 0) && place_descriptors(state) &&
+        reset_signals(state.nothing_blocked)) {
         if (state.file < 0) (void)::execve(state.program, state.arguments, state.environment);
         else (void)execveat(state.file, "", state.arguments, state.environment, AT_EMPTY_PATH);
     }
@@ -101,7 +104,8 @@ auto spawn(const spawn_request& request) -> result<child_process> {
                       .arguments = arguments.data(),
                       .environment = environment.data(),
                       .moves = {},
-                      .nothing_blocked = {}};
+                      .nothing_blocked = {},
+                      .own_session = request.own_session};
     for (const auto& each : request.descriptors)
         state.moves.push_back({each.child, each.ours.get()});
     std::ranges::sort(state.moves, {}, &move::child);

@@ -42,7 +42,7 @@ constexpr unsigned grace_seconds = 5;
 
 enum class role : std::uint8_t { supervisor, init, agent, bridge, other };
 constexpr std::array<std::string_view, 5> role_names{"supervisor", "init", "agent", "bridge",
-                                                      "other"};
+                                                     "other"};
 
 struct fault {
     std::string call;

@@ -3,6 +3,7 @@ import os
 import pty
 import select
 import signal
+import socket
 import time
 
 import inside
@@ -28,6 +29,18 @@ while True:
     print("got", line, flush=True)
     if line == "quit":
         sys.exit(5)
+"""
+
+
+# Stops the terminal's output, and has Glove say something about a connection if it can.
+STOPS_OUTPUT = r"""
+import socket, termios, time
+termios.tcflow(1, termios.TCOOFF)
+with socket.socket() as proxy:
+    if proxy.connect_ex(("127.0.0.1", 61080)) == 0:
+        proxy.sendall(b"CONNECT other.example:443 HTTP/1.1\r\n\r\n")
+        proxy.recv(1000)
+time.sleep(1000)
 """
 
 
@@ -118,6 +131,31 @@ class OnATerminal(inside.Case):
         terminal.expect(b"got word")
         terminal.type(b"quit\n")
         self.assertEqual(terminal.status(), 5)
+
+    def test_the_network_outlives_an_interrupt_at_a_prompt(self):
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            port = server.getsockname()[1]
+            self.place.put("prompt.py", PROMPT.replace(
+                "print(\"interrupted\"",
+                f"socket.create_connection((\"127.0.0.1\", {port})); print(\"interrupted\"").replace(
+                    "import os", "import socket, os"))
+            terminal = self.on_terminal(self.place.glove(
+                "python3", "prompt.py", flags=["--egress-allow", f"localhost:{port}"]))
+            terminal.expect(b"> ")
+            for _ in range(2):
+                terminal.type(b"\x03")
+                terminal.expect(b"interrupted")
+                terminal.expect(b"> ")
+            terminal.type(b"quit\n")
+            self.assertEqual(terminal.status(), 5)
+
+    def test_stopped_output_does_not_stop_the_clock(self):
+        self.place.put("stop.py", STOPS_OUTPUT)
+        for flags in ([], ["--egress-allow", "api.example.com"]):
+            terminal = self.on_terminal(self.place.glove(
+                "python3", "stop.py", flags=["--wall-time", "2s", *flags]))
+            self.assertEqual(terminal.status(), 143)
+            self.assertIn(b"the wall-time limit was reached", terminal.text)
 
     def test_a_hangup_of_the_terminal(self):
         terminal = self.on_terminal(self.place.glove("sh", "-c", "echo up; exec sleep 1000"))

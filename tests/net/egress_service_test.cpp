@@ -6,6 +6,7 @@
 #include <functional>
 #include <glove/net/egress_service.hpp>
 #include <support/forked.hpp>
+#include <sys/stat.h>
 
 namespace {
 
@@ -245,6 +246,41 @@ TEST_F(EgressService, AMissingProgramIsAnErrorWithItsMend) {
     ASSERT_FALSE(absent);
     EXPECT_EQ(absent.error().step, "egress.program");
     EXPECT_FALSE(absent.error().remedy.empty());
+}
+
+// Another program in its place: asks for ever, and takes no answer.
+TEST_F(EgressService, AProgramThatTakesNoAnswersIsEnded) {
+    const auto path = ::testing::TempDir() + "glove-egress-" + std::to_string(::getpid());
+    write_text(path,
+               "#!/usr/bin/python3\n"
+               "import socket, struct\n"
+               "channel = socket.socket(fileno=3)\n"
+               "def say(what, id, port=0):\n"
+               "    channel.send(struct.pack('=BBBBBBHIIQQQ512x', what, 0, int(port != 0), 0,\n"
+               "                             0, 0, port, 0, 0, id, 0, 0))\n"
+               "say(0, 0)\n"
+               "try:\n"
+               "    for id in range(1, 100000):\n"
+               "        say(2, id, 80)\n"
+               "        say(4, id)\n"
+               "except OSError: pass\n");
+    ASSERT_EQ(::chmod(path.c_str(), 0700), 0);
+    auto made = net::egress_service::start({.program = path}, std::move(their_bridge), time, log,
+                                           "the-run");
+    ASSERT_TRUE(made);
+    service.emplace(std::move(*made));
+    EXPECT_TRUE(service->await_ready());
+    ::testing::internal::CaptureStderr();
+    std::size_t seen = 0;
+    for (int quiet = 0; quiet < 100; quiet = log.events().size() == seen ? quiet + 1 : 0) {
+        seen = log.events().size();
+        ::pollfd source{service->descriptor().get(), POLLIN, 0};
+        if (::poll(&source, 1, 10) > 0) service->advance();
+    }
+    (void)::unlink(path.c_str());
+    EXPECT_NE(::testing::internal::GetCapturedStderr().find("said what it must not"),
+              std::string::npos);
+    EXPECT_LT(log.events().size(), 10'000U); // of 200'000
 }
 
 TEST_F(EgressService, TheSecondDoorTakesTheTokenOfTheRun) {

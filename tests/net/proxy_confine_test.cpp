@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <functional>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <support/forked.hpp>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
@@ -37,6 +38,10 @@ TEST(ProxyConfine, OnlyTheSocketsOfTheInternetAreOpened) {
     EXPECT_EQ(confined(socket_of(AF_INET6, SOCK_DGRAM)), fine);
     EXPECT_EQ(confined(socket_of(AF_NETLINK, SOCK_RAW, 0)), fine); // the list of interfaces
     EXPECT_EQ(confined(socket_of(AF_NETLINK, SOCK_RAW, 9)), denied);
+    EXPECT_EQ(confined(socket_of(AF_INET, SOCK_STREAM, IPPROTO_TCP)), fine);
+    EXPECT_EQ(confined(socket_of(AF_INET6, SOCK_DGRAM, IPPROTO_UDP)), fine);
+    EXPECT_EQ(confined(socket_of(AF_INET, SOCK_STREAM, 262)), denied); // MPTCP
+    EXPECT_EQ(confined(socket_of(AF_INET, SOCK_DGRAM, 136)), denied);  // UDP-Lite
     EXPECT_EQ(confined(socket_of(AF_INET, SOCK_RAW, 1)), denied);
     EXPECT_EQ(confined(socket_of(AF_UNIX, SOCK_STREAM)), denied);
     EXPECT_EQ(confined(socket_of(AF_PACKET, SOCK_DGRAM)), denied);

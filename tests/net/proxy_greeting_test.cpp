@@ -124,6 +124,16 @@ TEST_F(ProxyGreeting, OnATlsPortNothingElseIsSpoken) {
     passes(plain_place, plain, "GET / HTTP/1.1\r\n\r\n");
 }
 
+// A server that skips a record of another type would take the hidden greeting behind it.
+TEST_F(ProxyGreeting, NoOtherRecordHidesAGreetingOnAnyPort) {
+    for (const auto& record : {"\x14\3\3\0\1\1"s, "\x15\3\1\0\2\1\0"s, "\x17\3\3\0\1x"s})
+        for (const auto* place : {"api.example:8443", plain_place.c_str()})
+            refuses(place, place == plain_place ? plain : secure, record + hello("other.example"),
+                    egress_reason::not_tls);
+    for (const auto& other : {"\x15\2hello"s, "\x13\3hello"s, "\x18\3hello"s})
+        passes(plain_place, plain, other);
+}
+
 TEST_F(ProxyGreeting, HalfAGreetingIsNone) {
     auto client = scene.tunnel("api.example:8443");
     const auto far = secure.accept();

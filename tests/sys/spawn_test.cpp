@@ -102,6 +102,16 @@ TEST(Spawn, OneNumberCannotHoldTwo) {
     EXPECT_EQ(refused.error().step, "spawn.descriptors");
 }
 
+TEST(Spawn, AProgramCanHaveASessionOfItsOwn) {
+    const std::string script{"read -r a b c d group session rest </proc/$$/stat; "
+                             "[ \"$$ $$\" = \"$group $session\" ] && echo own || echo shared"};
+    test::pipe_ends shared;
+    EXPECT_EQ(output_of(shell(script)), "shared\n");
+    auto request = shell(script);
+    request.own_session = true;
+    EXPECT_EQ(output_of(std::move(request)), "own\n");
+}
+
 TEST(Spawn, DroppingTheChildEndsIt) {
     test::pipe_ends pipe;
     {

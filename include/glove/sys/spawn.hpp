@@ -25,6 +25,8 @@ struct spawn_request {
     std::vector<std::string> arguments; // the first is the program's own name
     std::vector<std::string> environment = {};
     std::vector<passed_descriptor> descriptors = {}; // each number once
+    // Out of the caller's process group: no key typed at its terminal ends or stops the program.
+    bool own_session = false;
 };
 
 [[nodiscard]] auto spawn(const spawn_request& request) -> result<child_process>;

@@ -16,6 +16,7 @@
 #include <linux/filter.h>
 #include <linux/netlink.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -75,21 +76,23 @@ public:
     // TCP, UDP, and the kernel's list of interfaces.
     void allow_sockets() {
         constexpr std::uint32_t type_mask = 0xf;
-        unless_equal(SYS_socket, 15);
+        unless_equal(SYS_socket, 16);
         load(argument(0));
-        add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_NETLINK, 8, 0));
+        add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_NETLINK, 10, 0));
         add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET, 1, 0));
-        add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET6, 0, 10));
+        add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET6, 0, 11));
         load(argument(1));
         add(BPF_STMT(BPF_ALU | BPF_AND | BPF_K, type_mask));
         add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SOCK_STREAM, 1, 0));
-        add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SOCK_DGRAM, 0, 6));
-        answer(SECCOMP_RET_ALLOW);
-        answer(refusal);
+        add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SOCK_DGRAM, 0, 7));
+        // Other protocols of these types, such as MPTCP, are more of the kernel than is needed.
         load(argument(2));
-        add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NETLINK_ROUTE, 0, 2));
+        add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 4, 0));
+        add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_TCP, 3, 0));
+        add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_UDP, 2, 3));
+        load(argument(2));
+        add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NETLINK_ROUTE, 0, 1));
         answer(SECCOMP_RET_ALLOW);
-        answer(refusal);
         answer(refusal);
     }
     [[nodiscard]] auto install() -> int {

@@ -238,8 +238,7 @@ auto bridge_door::ask_inwards(std::uint16_t port) -> awaitable<inward> {
             orders_.erase(words.id);
             co_return nothing;
         }
-        const bool ready = co_await channel_.writable();
-        if (!ready) break;
+        co_await pause(in_.io, in_.limits.pause); // the clock goes on meanwhile
     }
     while (!order->answered) co_await order->bell.next();
     order->clock.stop();

@@ -13,11 +13,19 @@ namespace {
 constexpr std::size_t read_bytes = 16UL * 1024;
 // After so much, other connections have their turn.
 constexpr std::size_t turn_bytes = 1024UL * 1024;
-constexpr std::uint8_t handshake_record = 0x16;
 // A fatal alert: unrecognized_name.
 constexpr std::string_view alert{"\x15\x03\x03\x00\x02\x02\x70", 7};
 constexpr std::array<std::uint16_t, 13> tls_ports{443, 465, 563, 636, 853,  989, 990,
                                                   992, 993, 994, 995, 5061, 8443};
+
+// How a connection begins that a server may take for TLS: a record of any type, version 3. Two
+// bytes tell; fewer may become it.
+[[nodiscard]] auto may_be_tls(std::string_view bytes) -> bool {
+    constexpr std::uint8_t first_type = 0x14; // change of cipher
+    constexpr std::uint8_t last_type = 0x17;  // data
+    const auto type = static_cast<std::uint8_t>(bytes.front());
+    return type >= first_type && type <= last_type && (bytes.size() < 2 || bytes[1] == 3);
+}
 
 [[nodiscard]] auto is_tls_port(std::uint16_t port) -> bool {
     return std::ranges::find(tls_ports, port) != tls_ports.end();
@@ -114,18 +122,17 @@ auto relay::greeting_problem() -> std::optional<relay_ending> {
     const auto& bytes = order_.first;
     const bool must = is_tls_port(where.port);
     if (bytes.empty()) return std::nullopt;
-    if (!must && static_cast<std::uint8_t>(bytes.front()) != handshake_record) {
+    if (!must && !may_be_tls(bytes)) {
         settled_ = true;
         return std::nullopt;
     }
+    if (!must && bytes.size() < 2) return std::nullopt;
     const auto hello =
         read_client_hello({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
     if (hello.state == hello_state::incomplete) return std::nullopt;
     settled_ = true;
-    if (hello.state == hello_state::not_tls) {
-        if (!must) return std::nullopt;
+    if (hello.state == hello_state::not_tls)
         return relay_ending{.reason = egress_reason::not_tls, .detail = {}};
-    }
     if (hello.state == hello_state::malformed)
         return relay_ending{.reason = egress_reason::malformed_hello, .detail = {}};
     if (hello.has_encrypted_hello)
@@ -265,7 +272,12 @@ auto relay::pump(stream& from, stream& to, std::uint64_t& counter) -> awaitable<
                 if (how != moved::given_up) co_return how;
                 break;
             }
-            const auto got = bytes.fill(from, most);
+            auto got = bytes.fill(from, most);
+            // At urgent data splice finds nothing for ever; a plain read steps over it.
+            if (got < 0 && errno == EAGAIN && turn == 0 && bytes.is_pipe()) {
+                in_.lanes.give(std::exchange(bytes, lane::of_memory()));
+                got = bytes.fill(from, most);
+            }
             if (got < 0 && errno == EAGAIN) break;
             if (got < 0) co_return moved::source_gone;
             if (got == 0) {
