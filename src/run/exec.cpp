@@ -221,6 +221,17 @@ namespace {
                 "start glove as one user; it needs no set-uid program around it");
 }
 
+// Whoever can replace the program decides what the next run is.
+[[nodiscard]] auto note_own_program(container::plan& plan) -> result<> {
+    GLOVE_TRY(const auto own, sys::read_link("/proc/self/exe"));
+    for (const auto& entry : plan.tree)
+        if (entry.mode == container::access::write && entry.origin == container::origin::asked &&
+            sys::holds(entry.path, own))
+            plan.notes.push_back(entry.path + " may be changed and holds " + own +
+                                 ", so the command can put another program in its place");
+    return {};
+}
+
 [[nodiscard]] auto plan_and_run(exec_request request) -> result<int> {
     GLOVE_CHECK(check_identity());
     GLOVE_CHECK(check_streams());
@@ -229,7 +240,8 @@ namespace {
     request.profile.control_paths = {places.state, places.state + "/audit", places.configuration};
     if (!places.audit_log.empty()) request.profile.control_paths.push_back(places.audit_log);
     if (places.report) request.profile.control_paths.push_back(*places.report);
-    GLOVE_TRY(const auto plan, container::make_plan(request.profile));
+    GLOVE_TRY(auto plan, container::make_plan(request.profile));
+    GLOVE_CHECK(note_own_program(plan));
     if (request.explain) return explain(request, plan);
     tell_before(plan);
     return run_on_record(request, plan, places, open_files);
@@ -251,7 +263,7 @@ auto status_of(const error& problem) -> exit_status {
                                                : exit_status::not_executable;
     const bool usage = problem.step.starts_with("grant.") ||
                        problem.step.starts_with("environment.") ||
-                       problem.step.starts_with("plan.");
+                       problem.step.starts_with("plan.") || problem.step == "egress.rule";
     return usage ? exit_status::usage : exit_status::refused;
 }
 

@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <glove/sys/files.hpp>
 #include <glove/wire/json.hpp>
 #include <gmock/gmock.h>
@@ -89,6 +90,48 @@ TEST(ExecOptions, ATierIsOneOfThree) {
     EXPECT_EQ(*explained(glove, {})->find("network")->as_string(), "offline");
     for (const auto* tier : {"", "Offline", "egress", "on", "offline,local"})
         expect_usage_error(glove({"exec", "--net", tier, "--", "true"}), "--net");
+}
+
+TEST(ExecOptions, ADestinationChoosesTheTierEgress) {
+    const glove_program glove;
+    const auto got = explained(glove, {"--egress-allow", "API.example.com.", "--egress-allow",
+                                       ".example.org:22", "--publish", "3000"});
+    EXPECT_EQ(*got->find("network")->as_string(), "egress");
+    EXPECT_EQ(*(*got->find("egress_allow")->as_array())[0].as_string(), "api.example.com");
+    EXPECT_EQ(*(*got->find("egress_allow")->as_array())[1].as_string(), ".example.org:22");
+    EXPECT_EQ((*got->find("publish")->as_array())[0].as_unsigned(), 3000U);
+    EXPECT_EQ(*explained(glove, {"--publish", "3000"})->find("network")->as_string(), "local");
+    EXPECT_EQ(explained(glove, {})->find("egress_allow"), nullptr);
+}
+
+TEST(ExecOptions, WhatCannotBeADestinationIsRefused) {
+    const glove_program glove;
+    for (const auto* rule : {"", "https://a.example", "*.example.com", "a.example:0",
+                             "a.example,unknown", "127.0.0.1:80", "localhost", "10.0.0.1"})
+        expect_usage_error(glove({"exec", "--egress-allow", rule, "--", "true"}), rule);
+    for (const auto* port : {"0", "65536", "-1", "x", "", "80:80"})
+        expect_usage_error(glove({"exec", "--publish", port, "--", "true"}), port);
+    for (const auto* tier : {"offline", "local", "sealed"})
+        expect_usage_error(
+            glove({"exec", "--net", tier, "--egress-allow", "a.example", "--", "true"}), tier);
+    expect_usage_error(
+        glove({"exec", "--egress-allow", "a.example", "--egress-connections", "0", "--", "true"}),
+        "--egress-connections");
+}
+
+TEST(ExecNotes, AProgramThatTheCommandCanReplaceIsTold) {
+    const glove_program glove;
+    std::filesystem::copy_file(glove.path(), glove.work("glove"));
+    glove.place().directory("desk/other");
+    const auto explain = [&](const char* access, const char* path) {
+        return test::run_program(
+                   {glove.work("glove"), "exec", access, path, "--explain", "--", "true"},
+                   {{"HOME", glove.place() / "home"}}, glove.place() / "desk")
+            .out;
+    };
+    EXPECT_THAT(explain("--write", "."), HasSubstr("can put another program in its place"));
+    EXPECT_THAT(explain("--read", "."), Not(HasSubstr("another program")));
+    EXPECT_THAT(explain("--write", "other"), Not(HasSubstr("another program")));
 }
 
 TEST(ExecOptions, AnOptionTakesOneValueAtATime) {

@@ -17,13 +17,13 @@ auto status_after(std::string_view step, int os = 0, std::string detail = "x") -
 
 TEST(StatusOf, WhatTheOperatorAskedForWronglyIsUsage) {
     for (const auto* step : {"grant.check", "grant.resolve", "grant.control", "environment.name",
-                             "plan.command", "plan.scratch"})
+                             "plan.command", "plan.scratch", "plan.egress", "egress.rule"})
         EXPECT_EQ(status_after(step), exit_status::usage) << step;
 }
 
 TEST(StatusOf, AStepOfThePerimeterIsARefusal) {
     for (const auto* step : {"launch.namespaces", "mount.tree", "init.capabilities", "file.private",
-                             "audit.lock", "agent.start", "grants", "planned"})
+                             "audit.lock", "egress.publish", "agent.start", "grants", "planned"})
         EXPECT_EQ(status_after(step), exit_status::refused) << step;
 }
 
