@@ -111,9 +111,12 @@ TEST(ExecOptions, WhatCannotBeADestinationIsRefused) {
         expect_usage_error(glove({"exec", "--egress-allow", rule, "--", "true"}), rule);
     for (const auto* port : {"0", "65536", "-1", "x", "", "80:80"})
         expect_usage_error(glove({"exec", "--publish", port, "--", "true"}), port);
-    for (const auto* tier : {"offline", "local", "sealed"})
-        expect_usage_error(
-            glove({"exec", "--net", tier, "--egress-allow", "a.example", "--", "true"}), tier);
+    for (const auto* tier : {"offline", "local", "sealed"}) {
+        const auto got =
+            glove({"exec", "--net", tier, "--egress-allow", "a.example", "--", "true"});
+        EXPECT_EQ(got.status, 2);
+        EXPECT_THAT(got.err, HasSubstr("cannot go with the network tier " + std::string{tier}));
+    }
     expect_usage_error(
         glove({"exec", "--egress-allow", "a.example", "--egress-connections", "0", "--", "true"}),
         "--egress-connections");
