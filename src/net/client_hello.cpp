@@ -1,5 +1,6 @@
 // RFC 8446 section 4.1.2 and its predecessors, RFC 6066 section 3 for the name.
 #include <algorithm>
+#include <array>
 #include <bitset>
 #include <glove/net/client_hello.hpp>
 
@@ -188,6 +189,28 @@ auto read_client_hello(std::span<const std::uint8_t> bytes) -> client_hello {
     if (in.failed()) out = {};
     out.state = in.state();
     return out;
+}
+
+auto read_server_answer(std::span<const std::uint8_t> bytes) noexcept -> server_answer {
+    // The random of a server hello that is none: the SHA-256 of "HelloRetryRequest".
+    constexpr std::array<std::uint8_t, 32> again{0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11,
+                                                 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91,
+                                                 0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e,
+                                                 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c};
+    constexpr std::size_t record_header = 5;
+    constexpr std::size_t random_at = record_header + 4 + 2;
+    constexpr std::uint8_t server_hello = 2;
+    if (bytes.empty()) return server_answer::incomplete;
+    if (bytes[0] != handshake) return server_answer::other;
+    if (bytes.size() <= record_header) return server_answer::incomplete;
+    if (bytes[record_header] != server_hello) return server_answer::other;
+    // A hello that is cut before its random could be either: the stricter is taken.
+    const auto size = static_cast<std::size_t>(bytes[3] << 8U | bytes[4]);
+    if (size < random_at - record_header + again.size()) return server_answer::asks_again;
+    if (bytes.size() < random_at + again.size()) return server_answer::incomplete;
+    return std::ranges::equal(bytes.subspan(random_at, again.size()), again)
+               ? server_answer::asks_again
+               : server_answer::other;
 }
 
 } // namespace glove::net

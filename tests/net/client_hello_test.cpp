@@ -365,4 +365,52 @@ TEST(ClientHello, NothingFollowsItInItsRecord) {
     EXPECT_EQ(state_of(announced), hello_state::malformed);
 }
 
+// The server's answer
+// -------------------
+
+// A server hello up to its random, in a record of `size` bytes.
+auto answer_of(const std::vector<std::uint8_t>& random, std::uint16_t size = 90)
+    -> std::vector<std::uint8_t> {
+    std::vector<std::uint8_t> out{
+        22, 3, 3, static_cast<std::uint8_t>(size >> 8U), static_cast<std::uint8_t>(size), 2, 0, 0,
+        86, 3, 3};
+    out.insert(out.end(), random.begin(), random.end());
+    return out;
+}
+const std::vector<std::uint8_t> retry_random{
+    0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91,
+    0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c};
+
+TEST(ServerAnswer, ItsRandomSaysWhetherItAsksAgain) {
+    EXPECT_EQ(read_server_answer(answer_of(retry_random)), server_answer::asks_again);
+    auto other = retry_random;
+    ++other.back();
+    EXPECT_EQ(read_server_answer(answer_of(other)), server_answer::other);
+}
+
+TEST(ServerAnswer, EveryPrefixOfItIsIncomplete) {
+    const auto whole = answer_of(retry_random);
+    for (std::size_t size = 0; size < whole.size(); ++size)
+        EXPECT_EQ(read_server_answer(std::span{whole}.first(size)), server_answer::incomplete)
+            << size;
+}
+
+TEST(ServerAnswer, WhatIsNoServerHelloAsksNothing) {
+    auto answer = answer_of(retry_random);
+    for (const std::uint8_t type : std::to_array<std::uint8_t>({20, 21, 23})) {
+        answer[0] = type;
+        EXPECT_EQ(read_server_answer(answer), server_answer::other);
+    }
+    answer = answer_of(retry_random);
+    answer[5] = 4;
+    EXPECT_EQ(read_server_answer(answer), server_answer::other);
+}
+
+TEST(ServerAnswer, ARecordThatEndsBeforeTheRandomIsTakenForAskingAgain) {
+    EXPECT_EQ(read_server_answer(answer_of(std::vector<std::uint8_t>(32), 37)),
+              server_answer::asks_again);
+    EXPECT_EQ(read_server_answer(answer_of(std::vector<std::uint8_t>(32), 38)),
+              server_answer::other);
+}
+
 } // namespace

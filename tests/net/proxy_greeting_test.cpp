@@ -33,6 +33,17 @@ auto hello(const std::string& name, const std::string& more = "") -> std::string
     return record(handshake(name, more));
 }
 
+// The server's answer, by its random.
+auto answer_with(const std::string& random) -> std::string {
+    const auto body = "\3\3"s + random + sized("", 1) + "\x13\1\0"s + sized("", 2);
+    return record("\2"s + sized(body, 3));
+}
+const auto usual = answer_with(std::string(32, 's'));
+const auto once_more =
+    answer_with("\xcf\x21\xad\x74\xe5\x9a\x61\x11\xbe\x1d\x8c\x02\x1e\x65\xb8\x91"
+                "\xc2\xa2\x11\x16\x7a\xbb\x8c\x5e\x07\x9e\x09\xe2\xc8\xa8\x33\x9c"s);
+const auto change = "\x14\3\3\0\1\1"s;
+
 // A name with a server on the TLS port 8443 and on another.
 class ProxyGreeting : public ::testing::Test {
 protected:
@@ -53,6 +64,8 @@ protected:
         auto far = server.accept();
         client.send(bytes);
         EXPECT_EQ(far.read(bytes.size()), bytes);
+        far.send(usual);
+        EXPECT_EQ(client.read(usual.size()), usual);
         client.send("more");
         EXPECT_EQ(far.read(4), "more");
         client.close();
@@ -96,6 +109,49 @@ TEST_F(ProxyGreeting, NoNameIsRefusedForAHostAndPassesForAnAddress) {
 TEST_F(ProxyGreeting, AHiddenNameIsRefused) {
     refuses("api.example:8443", secure, hello("api.example", "\xfe\x0d\0\4test"s),
             egress_reason::hidden_server_name);
+}
+
+TEST_F(ProxyGreeting, ASecondGreetingThatTheServerAsksForIsJudgedAsWell) {
+    for (const auto* where : {"api.example:8443", plain_place.c_str()}) {
+        const auto& server = where == plain_place ? plain : secure;
+        for (const auto& front : {""s, change}) {
+            auto client = scene.tunnel(where);
+            const auto far = server.accept();
+            const auto first = hello("api.example");
+            client.send(first);
+            EXPECT_EQ(far.read(first.size()), first);
+            far.send(once_more);
+            EXPECT_EQ(client.read(once_more.size()), once_more);
+            client.send(front + hello("other.example"));
+            EXPECT_EQ(client.rest(), alert);
+            EXPECT_EQ(far.rest(), "");
+        }
+        auto client = scene.tunnel(where);
+        const auto far = server.accept();
+        const auto first = hello("api.example");
+        client.send(first);
+        EXPECT_EQ(far.read(first.size()), first);
+        for (const char c : once_more) far.send({&c, 1});
+        EXPECT_EQ(client.read(once_more.size()), once_more);
+        const auto second = change + hello("api.example") + "\x17\3\3\0\1x"s;
+        for (const char c : second) client.send({&c, 1});
+        EXPECT_EQ(far.read(second.size()), second);
+        far.send("end");
+        EXPECT_EQ(client.read(3), "end");
+    }
+}
+
+TEST_F(ProxyGreeting, NothingFollowsAGreetingBeforeTheServersAnswer) {
+    auto client = scene.tunnel("api.example:8443");
+    const auto far = secure.accept();
+    const auto first = hello("api.example");
+    client.send(first);
+    EXPECT_EQ(far.read(first.size()), first);
+    client.send(hello("other.example"));
+    far.send(once_more);
+    EXPECT_EQ(client.read(once_more.size()), once_more);
+    EXPECT_EQ(client.rest(), alert);
+    EXPECT_EQ(far.rest(), "");
 }
 
 TEST_F(ProxyGreeting, AGreetingInPiecesIsJudgedWhole) {

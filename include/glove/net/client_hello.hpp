@@ -28,6 +28,11 @@ struct client_hello {
     bool has_encrypted_hello = false; // its true server name may be another (ECH)
 };
 
+// What a server's first bytes say about a second greeting, which it can ask for (RFC 8446, 4.1.4).
+enum class server_answer : std::uint8_t { incomplete, asks_again, other };
+[[nodiscard]] auto read_server_answer(std::span<const std::uint8_t> bytes) noexcept
+    -> server_answer;
+
 // `bytes` are the first of the connection; a greeting may span several records. Behind it only
 // early data and a change of ciphers may stand: a client says nothing else before it is answered.
 // Some browsers send an encrypted hello of random bytes to every server, and nobody can tell it

@@ -84,7 +84,7 @@ auto relay::up() -> awaitable<void> {
         co_return;
     }
     if (order_.greeting) {
-        const bool good = co_await judge_greeting();
+        const bool good = co_await greet();
         if (!good) co_return;
     }
     const bool first_sent = co_await send_counted(std::exchange(order_.first, {}));
@@ -97,7 +97,68 @@ auto relay::up() -> awaitable<void> {
     }
 }
 
+// The greeting, and the second one that the server may ask for: a client that lets itself be asked
+// could name another server in it. What is left in `first` is judged and not sent yet.
+auto relay::greet() -> awaitable<bool> {
+    const bool good = co_await judge_greeting();
+    const bool is_tls = !order_.first.empty() && may_be_tls(order_.first);
+    if (!good || !is_tls) co_return good;
+    greeted_ = true;
+    const bool sent = co_await send_counted(std::exchange(order_.first, {}));
+    while (sent && !answered_ && !ended_) co_await bell_.next();
+    if (!sent || ended_) co_return false;
+    if (!asks_again_) co_return true;
+    settled_ = false;
+    const bool again = co_await judge_greeting();
+    co_return again;
+}
+
+// The server's first bytes after a greeting. False when the connection is over.
+auto relay::read_answer() -> awaitable<bool> {
+    std::string got;
+    auto answer = server_answer::incomplete;
+    while (answer == server_answer::incomplete) {
+        const bool ready = co_await server_.readable();
+        if (!ready || ended_) co_return false;
+        if (!greeted_) co_return true; // it speaks first, so it does not speak TLS
+        const auto have = got.size();
+        const auto most = order_.budget == nullptr ? read_bytes : order_.budget->allows(read_bytes);
+        if (most == 0) break; // what follows ends the connection
+        got.resize(have + most);
+        const auto count = server_.receive(got.data() + have, most);
+        const int os = count < 0 ? errno : 0;
+        got.resize(have + static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+        if (os == EAGAIN) continue;
+        if (os != 0) {
+            client_.reset();
+            end(egress_reason::reset);
+            co_return false;
+        }
+        if (order_.budget != nullptr) order_.budget->spend(got.size() - have);
+        if (count == 0) break;
+        answer =
+            read_server_answer({reinterpret_cast<const std::uint8_t*>(got.data()), got.size()});
+    }
+    asks_again_ = answer == server_answer::asks_again;
+    touch();
+    const bool told = co_await client_.send_all(got);
+    if (told) received_ += got.size();
+    co_return told;
+}
+
 auto relay::down() -> awaitable<void> {
+    if (order_.greeting) {
+        const bool good = co_await read_answer();
+        answered_ = true;
+        bell_.ring();
+        if (!good) {
+            if (!ended_) { // whose client went away
+                server_.reset();
+                end(egress_reason::none);
+            }
+            co_return;
+        }
+    }
     const auto how = co_await pump(server_, client_, received_);
     switch (how) {
     case moved::everything:
@@ -122,13 +183,19 @@ auto relay::greeting_problem() -> std::optional<relay_ending> {
     const auto& bytes = order_.first;
     const bool must = is_tls_port(where.port);
     if (bytes.empty()) return std::nullopt;
-    if (!must && !may_be_tls(bytes)) {
+    if (!must && !asks_again_ && !may_be_tls(bytes)) {
         settled_ = true;
         return std::nullopt;
     }
-    if (!must && bytes.size() < 2) return std::nullopt;
-    const auto hello =
-        read_client_hello({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
+    if (bytes.size() < 2) return std::nullopt;
+    std::string_view greeting = bytes;
+    // In front of a second greeting stands a record that means nothing (RFC 8446, D.4).
+    constexpr std::string_view change{"\x14\x03\x03\x00\x01\x01", 6};
+    if (asks_again_ && greeting.starts_with(change)) greeting.remove_prefix(change.size());
+    else if (asks_again_ && change.starts_with(greeting)) return std::nullopt;
+    if (greeting.empty()) return std::nullopt;
+    const auto hello = read_client_hello(
+        {reinterpret_cast<const std::uint8_t*>(greeting.data()), greeting.size()});
     if (hello.state == hello_state::incomplete) return std::nullopt;
     settled_ = true;
     if (hello.state == hello_state::not_tls)

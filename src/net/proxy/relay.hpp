@@ -1,8 +1,9 @@
 // Carries bytes between a client and a destination until both are done.
 //
 // Guarantees: until the TLS greeting was judged, nothing of the client goes out, while the other
-// direction flows from the start; no more bytes pass than the rule's budget holds; an end of
-// sending is passed on by itself, and a reset as a reset. It changes no byte.
+// direction flows from the start; a second greeting, when the server asks for one, is judged alike;
+// no more bytes pass than the rule's budget holds; an end of sending is passed on by itself, and a
+// reset as a reset. It changes no byte.
 #pragma once
 #include "net/proxy/core.hpp"
 #include "net/proxy/request.hpp"
@@ -37,7 +38,9 @@ private:
 
     [[nodiscard]] auto up() -> awaitable<void>;
     [[nodiscard]] auto down() -> awaitable<void>;
+    [[nodiscard]] auto greet() -> awaitable<bool>;
     [[nodiscard]] auto judge_greeting() -> awaitable<bool>;
+    [[nodiscard]] auto read_answer() -> awaitable<bool>;
     [[nodiscard]] auto greeting_problem() -> std::optional<relay_ending>; // `settled_` when judged
     [[nodiscard]] auto send_request() -> awaitable<bool>;
     [[nodiscard]] auto send_counted(std::string bytes) -> awaitable<bool>;
@@ -57,6 +60,9 @@ private:
     std::chrono::steady_clock::time_point began_, last_move_;
     std::uint64_t sent_ = 0, received_ = 0;
     bool up_done_ = false, ended_ = false, settled_ = false;
+    bool greeted_ = false;  // a TLS greeting went to the server
+    bool answered_ = false; // whether the server asks for another one is known
+    bool asks_again_ = false;
 };
 
 } // namespace glove::net::proxy
