@@ -197,7 +197,6 @@ auto read_server_answer(std::span<const std::uint8_t> bytes) noexcept -> server_
                                                  0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91,
                                                  0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e,
                                                  0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c};
-    constexpr std::size_t record_header = 5;
     constexpr std::size_t random_at = record_header + 4 + 2;
     constexpr std::uint8_t server_hello = 2;
     if (bytes.empty()) return server_answer::incomplete;
