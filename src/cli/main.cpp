@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::array verb_table{
     verb{"exec", "Run a command that can reach only what you name", exec_verb, declare_exec},
+    verb{"doctor", "Say what of this machine Glove can use, and mend what it cannot", doctor_verb,
+         declare_doctor},
     verb{"completion", "Print a completion script for bash, zsh or fish", completion_verb,
          declare_completion},
 };

@@ -40,17 +40,6 @@ struct open_call {
     return news.inward ? "publish:" + std::to_string(news.port) : to_string(*news.where);
 }
 
-[[nodiscard]] auto find_program() -> result<std::string> {
-    GLOVE_TRY(const auto own, sys::read_link("/proc/self/exe"));
-    const auto directory = sys::parent_of(own);
-    const auto beside = directory + "/glove-egress";
-    const auto installed = sys::parent_of(directory) + "/libexec/glove/glove-egress";
-    if (sys::exists(beside)) return beside;
-    if (sys::exists(installed)) return installed;
-    return fail(errc::not_found, "egress.program", beside + " and " + installed,
-                "install glove-egress beside glove or in libexec/glove");
-}
-
 void say_line(const std::string& words) {
     (void)sys::write_all(sys::fd_ref::standard_error(), "glove: " + words + "\n");
 }
@@ -70,6 +59,17 @@ void say_line(const std::string& words) {
 }
 
 } // namespace
+
+auto find_egress_program() -> result<std::string> {
+    GLOVE_TRY(const auto own, sys::read_link("/proc/self/exe"));
+    const auto directory = sys::parent_of(own);
+    const auto beside = directory + "/glove-egress";
+    const auto installed = sys::parent_of(directory) + "/libexec/glove/glove-egress";
+    if (sys::exists(beside)) return beside;
+    if (sys::exists(installed)) return installed;
+    return fail(errc::not_found, "egress.program", beside + " and " + installed,
+                "install glove-egress beside glove or in libexec/glove");
+}
 
 struct egress_service::state {
     egress_options options;
@@ -106,7 +106,7 @@ struct egress_service::state {
 
 auto egress_service::state::launch(sys::unique_fd bridge) -> result<> {
     if (options.program.empty()) {
-        GLOVE_TRY(options.program, find_program());
+        GLOVE_TRY(options.program, find_egress_program());
     }
     GLOVE_TRY(token, new_token());
     egress_configuration settings{.rules = {},
