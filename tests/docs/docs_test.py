@@ -59,6 +59,12 @@ class Rules(unittest.TestCase):
         self.fires("options", PAGE, "\\-\\-hide .env", "\\-\\-cover .env", "names --cover")
         self.fires("options", "docs/man/glove.1", "\\-\\-explain", "\\-\\-tell", "names --tell")
 
+    def test_options_of_the_other_verbs(self):
+        self.fires("options", "docs/doctor.md", "| `--json` |", "| `--jason` |", "does not describe --json")
+        self.fires("options", "docs/doctor.md", "$ glove doctor --json", "$ glove doctor --read x", "names --read")
+        self.fires("options", "docs/man/glove-doctor.1", ".B \\-\\-json\nPrint", ".B \\-\\-jason\nPrint", "describes --jason")
+        self.fires("options", "docs/man/glove.1", "\\-\\-explain", "\\-\\-tell", "names --tell")
+
     def test_options_that_are_not_described(self):
         for option in docs.real_options(self.project) - {"--help"}:
             self.fires("options", EXEC, f"| `{option}", "| `--other", f"does not describe {option}")
@@ -83,6 +89,7 @@ class Rules(unittest.TestCase):
         self.fires("tables", EXEC, "not there yet |", "yes |", "table network-tiers")
         self.fires("tables", EXEC, "| SIGUSR2 | is passed on |", "| SIGUSR2 | ends the run |", "table signals")
         self.fires("tables", EXEC, "| SIGTSTP | stops the run |", "| SIGTSTP | is passed on |", "table signals")
+        self.fires("tables", "docs/doctor.md", "| records of runs are refused,", "| records are kept,", "table checks")
         self.fires("tables", STORY, "| init | `started` |", "| supervisor | `started` |", "table messages")
         self.fires("tables", STORY, "| new session keyring |", "| keyring |", "table steps")
         self.fires("layers", STORY, "| new session keyring |", "| keyring |", "lists the layers")
