@@ -77,7 +77,7 @@ TEST_F(Completion, EveryOptionOfTheHelpIsInEveryScript) {
 
 TEST_F(Completion, TheFirstWordIsAVerb) {
     EXPECT_THAT(offered({"glove", ""}),
-                UnorderedElementsAre("exec", "doctor", "completion", "--help", "--version"));
+                UnorderedElementsAre("exec", "doctor", "log", "completion", "--help", "--version"));
     EXPECT_THAT(offered({"glove", "ex"}), ElementsAre("exec"));
     EXPECT_THAT(offered({"glove", "zz"}), IsEmpty());
 }

@@ -7,7 +7,7 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <support/program.hpp>
+#include <support/on_terminal.hpp>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
@@ -192,9 +192,18 @@ TEST(Doctor, ItTakesNoCommandAndNoWord) {
     }
 }
 
-TEST(Doctor, WithoutATerminalThereAreNoColours) {
+TEST(Doctor, ColoursAreForTerminals) {
     const glove_program glove;
     EXPECT_THAT(glove({"doctor"}, {{"TERM", "xterm-256color"}}).out, Not(HasSubstr("\033")));
+    const auto shown = [&](const test::variables& extra) {
+        auto all = extra;
+        all.emplace_back("HOME", glove.place() / "home");
+        return test::run_on_terminal({glove.path(), "doctor"}, all, "/", 80).out;
+    };
+    EXPECT_THAT(shown({}), AllOf(HasSubstr("\033[32mok"), HasSubstr("xterm-256color, 80 columns")));
+    EXPECT_THAT(shown({{"NO_COLOR", "1"}}), Not(HasSubstr("\033")));
+    EXPECT_THAT(shown({{"TERM", "dumb"}}),
+                AllOf(Not(HasSubstr("\033")), HasSubstr("degraded  terminal")));
 }
 
 } // namespace
