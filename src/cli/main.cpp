@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::array verb_table{
     verb{"exec", "Run a command that can reach only what you name", exec_verb, declare_exec},
-    verb{"doctor", "Say what of this machine Glove can use, and mend what it cannot", doctor_verb,
+    verb{"doctor", "Try what Glove needs of this machine, and name the mends", doctor_verb,
          declare_doctor},
     verb{"log", "Show what runs did: commands and connections", log_verb, declare_log},
     verb{"completion", "Print a completion script for bash, zsh or fish", completion_verb,

@@ -78,14 +78,14 @@ void log_view::open_all() {
     if (!chosen) return refuse(chosen.error());
     for (const auto& path : chosen->paths) open(path, false);
     if (request_.json) return;
-    const auto count = std::to_string(chosen->paths.size());
-    if (chosen->all == 0) request_.note("there are no records in " + request_.directory);
-    else if (chosen->paths.size() == chosen->all)
-        request_.note("all " + count + " records in " + request_.directory);
+    const auto shown = chosen->paths.size();
+    const auto all = std::to_string(chosen->all) + (chosen->all == 1 ? " run in " : " runs in ");
+    const bool narrowed = request_.filter.since_ns || !request_.filter.run.empty();
+    if (chosen->all == 0) request_.note("there is no record of a run in " + request_.directory);
+    else if (shown == chosen->all) request_.note(all + request_.directory);
     else
-        request_.note(
-            (request_.filter.since_ns || !request_.filter.run.empty() ? "" : "the newest ") +
-            count + " of " + std::to_string(chosen->all) + " records in " + request_.directory);
+        request_.note((narrowed ? "" : "the newest ") + std::to_string(shown) + " of " + all +
+                      request_.directory);
 }
 
 void log_view::read(source& from) {

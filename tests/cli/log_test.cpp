@@ -91,8 +91,8 @@ TEST(Log, ARealRunIsOneRow) {
     EXPECT_THAT(got.out, AllOf(StartsWith("TIME "), HasSubstr("agent_launch  ok, exit 3"),
                                HasSubstr("  sh -c 'exit 3'\n")));
     EXPECT_EQ(lines_of(got.out), 2U);
-    EXPECT_EQ(got.err, "glove: all 1 records in " +
-                           (glove.place() / "home/.local/state/glove/audit") + "\n");
+    EXPECT_EQ(got.err,
+              "glove: 1 run in " + (glove.place() / "home/.local/state/glove/audit") + "\n");
 }
 
 TEST(Log, WithoutRecordsItSaysSo) {
@@ -100,7 +100,7 @@ TEST(Log, WithoutRecordsItSaysSo) {
     const auto got = glove({"log"});
     EXPECT_EQ(got.status, 0);
     EXPECT_THAT(got.out, IsEmpty());
-    EXPECT_THAT(got.err, StartsWith("glove: there are no records in "));
+    EXPECT_THAT(got.err, StartsWith("glove: there is no record of a run in "));
     EXPECT_EQ(glove({"log"}, {{"XDG_STATE_HOME", "relative"}}).status, 2);
 }
 
@@ -234,10 +234,10 @@ auto record_of(const glove_program& glove, int number) -> std::string {
 TEST(Log, WithoutAFileTheNewestAreShownAndItSaysWhich) {
     const glove_program glove;
     for (int i = 0; i < 20; ++i) record_of(glove, i);
-    EXPECT_THAT(glove({"log"}).err, StartsWith("glove: all 20 records in "));
+    EXPECT_THAT(glove({"log"}).err, StartsWith("glove: 20 runs in "));
     for (int i = 20; i < 22; ++i) record_of(glove, i);
     const auto got = glove({"log"});
-    EXPECT_THAT(got.err, StartsWith("glove: the newest 20 of 22 records in "));
+    EXPECT_THAT(got.err, StartsWith("glove: the newest 20 of 22 runs in "));
     EXPECT_EQ(lines_of(got.out), 21U);
     EXPECT_THAT(got.out,
                 AllOf(Not(HasSubstr("run01\n")), HasSubstr("run02\n"), HasSubstr("run21\n")));

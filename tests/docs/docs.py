@@ -87,7 +87,7 @@ def links(project):
 # -- options ----------------------------------------------------------------------------------------
 
 # Each has a page docs/VERB.md with a table of its options, and a manual page.
-VERBS = ("exec", "doctor")
+VERBS = ("exec", "doctor", "log")
 
 
 def real_options(project, verb="exec"):

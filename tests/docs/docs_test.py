@@ -62,6 +62,8 @@ class Rules(unittest.TestCase):
     def test_options_of_the_other_verbs(self):
         self.fires("options", "docs/doctor.md", "| `--json` |", "| `--jason` |", "does not describe --json")
         self.fires("options", "docs/doctor.md", "$ glove doctor --json", "$ glove doctor --read x", "names --read")
+        self.fires("options", "docs/log.md", "| `--follow` |", "| `--tail` |", "describes --tail")
+        self.fires("options", "docs/man/glove-log.1", "\\-\\-since 2h", "\\-\\-from 2h", "names --from")
         self.fires("options", "docs/man/glove-doctor.1", ".B \\-\\-json\nPrint", ".B \\-\\-jason\nPrint", "describes --jason")
         self.fires("options", "docs/man/glove.1", "\\-\\-explain", "\\-\\-tell", "names --tell")
 
