@@ -88,7 +88,7 @@ class Rules(unittest.TestCase):
 
     def test_the_words_in_a_table(self):
         self.fires("tables", EXEC, "TCP and UDP on", "TCP on", "table network-tiers")
-        self.fires("tables", EXEC, "not there yet |", "yes |", "table network-tiers")
+        self.fires("tables", EXEC, "by `--egress-allow` |", "yes |", "table network-tiers")
         self.fires("tables", EXEC, "| SIGUSR2 | is passed on |", "| SIGUSR2 | ends the run |", "table signals")
         self.fires("tables", EXEC, "| SIGTSTP | stops the run |", "| SIGTSTP | is passed on |", "table signals")
         self.fires("tables", "docs/doctor.md", "| records of runs are refused,", "| records are kept,", "table checks")
