@@ -34,7 +34,7 @@ class Rules(unittest.TestCase):
     def fires(self, rule, page, old, new, words):
         """The rule says these words once `old` is `new`. A space of `old` may be a line's end."""
         before = self.project.texts[page]
-        pattern = re.escape(old).replace("\\ ", r"\s+")
+        pattern = re.sub(r"(?:\\ )+", lambda _: r"\s+", re.escape(old))
         self.assertTrue(re.search(pattern, before), f"{page} does not say {old!r} any more: mend this case")
         self.project.texts[page] = re.sub(pattern, lambda _: new, before, count=1)
         said = "\n".join(self.found(rule))
