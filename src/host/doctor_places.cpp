@@ -38,6 +38,7 @@ namespace {
     out.is_directory = S_ISDIR(found.st_mode);
     out.is_own = found.st_uid == ::geteuid();
     out.permissions = found.st_mode & 07777U;
+    out.takes_files = out.is_directory && ::access(out.path.c_str(), W_OK | X_OK) == 0;
     return out;
 }
 
@@ -84,6 +85,11 @@ namespace {
     if ((place.permissions & 0700U) != 0700U)
         return failed(place.path + " has mode " + octal(place.permissions),
                       "chmod 700 " + place.path);
+    if (!place.takes_files)
+        return failed(
+            place.path + " takes no files",
+            "mount its file system for writing, or set XDG_STATE_HOME to a directory that "
+            "can be written");
     return std::nullopt;
 }
 
@@ -104,6 +110,8 @@ auto look_at_places() -> place_facts {
     if (!out.egress_program.empty() && ::access(out.egress_program.c_str(), X_OK) != 0)
         out.egress_problem = fail_os("egress.program", errno, out.egress_program).error();
     out.state = look_at_directory(sys::state_directory());
+    if (out.state.problem) out.audit = out.state;
+    else out.audit = look_at_directory(out.state.path + "/audit");
     out.configuration = look_at_directory(sys::configuration_directory());
     out.terminal = look_at_terminal();
     return out;
@@ -136,11 +144,19 @@ auto judge_terminal(const facts& seen) -> verdict {
 }
 
 auto judge_state(const facts& seen) -> verdict {
-    const auto& place = seen.places.state;
-    if (auto fault = fault_of(place)) return *std::move(fault);
-    if (auto open = open_to_others(place)) return *std::move(open);
-    return passed(place.path +
-                  (place.os == ENOENT ? " will be made by the first run" : " is yours alone"));
+    const auto& state = seen.places.state;
+    const auto& audit = seen.places.audit;
+    // A run needs the one that takes its record.
+    if (auto fault = fault_of(audit)) return *std::move(fault);
+    if (audit.os == 0 && (audit.permissions & 022U) != 0)
+        return failed(audit.path + " has mode " + octal(audit.permissions) +
+                          ": others can change it",
+                      "chmod go-w " + audit.path);
+    if (state.os == ENOENT) return passed(state.path + " will be made by the first run");
+    if (auto fault = fault_of(state)) return warning(fault->message, fault->recovery);
+    if (auto open = open_to_others(state)) return *std::move(open);
+    if (auto open = open_to_others(audit)) return *std::move(open);
+    return passed(state.path + " is yours alone");
 }
 
 auto judge_configuration(const facts& seen) -> verdict {

@@ -109,17 +109,39 @@ TEST(Doctor, ItTellsWhichConfigurationWouldBeRead) {
     EXPECT_EQ(path({{"XDG_CONFIG_HOME", "relative"}}), "");
 }
 
+struct mode_row {
+    ::mode_t state, audit;
+    const char* line;
+    bool works;
+};
+
 TEST(Doctor, AStateDirectoryThatExecRefusesIsMissing) {
     const glove_program glove;
-    glove.place().directory("home/.local/state/glove", 0700);
-    EXPECT_EQ(glove({"doctor"}).status, 0);
-    glove.place().directory("home/.local/state/glove", 0755);
-    EXPECT_EQ(glove({"doctor"}).status, 0);
-    EXPECT_THAT(glove({"doctor"}).out, HasSubstr("degraded  state_directory"));
+    for (const auto& [state, audit, line, works] :
+         {mode_row{0700, 0700, "ok        state_directory", true},
+          mode_row{0755, 0700, "degraded  state_directory", true},
+          mode_row{0777, 0755, "degraded  state_directory", true},
+          mode_row{0700, 0770, "missing   state_directory", false}}) {
+        glove.place().directory("home/.local/state/glove/audit", audit);
+        glove.place().directory("home/.local/state/glove", state);
+        const auto got = glove({"doctor"});
+        EXPECT_THAT(got.out, HasSubstr(line));
+        EXPECT_EQ(got.status, works ? 0 : 3) << line;
+        EXPECT_EQ(glove({"exec", "--", "true"}).status, works ? 0 : 125) << line;
+    }
     const auto relative = glove({"doctor"}, {{"XDG_STATE_HOME", "here"}});
     EXPECT_EQ(relative.status, 3);
     EXPECT_THAT(relative.out, HasSubstr("missing   state_directory"));
     EXPECT_EQ(glove({"exec", "--", "true"}, {{"XDG_STATE_HOME", "here"}}).status, 125);
+}
+
+TEST(Doctor, AStateDirectoryThatCannotBeMadeIsMissing) {
+    const glove_program glove;
+    glove.place().file("home/.local", "in the way");
+    const auto got = glove({"doctor"});
+    EXPECT_EQ(got.status, 3);
+    EXPECT_THAT(got.out, HasSubstr("missing   state_directory"));
+    EXPECT_EQ(glove({"exec", "--", "true"}).status, 125);
 }
 
 TEST(Doctor, NamespacesThatAreSwitchedOffAreTold) {

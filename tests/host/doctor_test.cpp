@@ -43,7 +43,10 @@ auto good_machine() -> facts {
                         .is_directory = true,
                         .is_own = true,
                         .permissions = 0700,
+                        .takes_files = true,
                         .can_be_made = false};
+    out.places.audit = out.places.state;
+    out.places.audit.path += "/audit";
     out.places.configuration = out.places.state;
     out.places.configuration.path = "/home/you/.config/glove";
     out.places.terminal = {
@@ -261,28 +264,46 @@ TEST(Judge, KeysAreToldBeforeTheyRunOut) {
     EXPECT_THAT(found(machine, "linux_key_quota").recovery, HasSubstr("root_maxkeys"));
 }
 
-TEST(Judge, TheStateDirectoryMustTakeRecords) {
+TEST(Judge, TheDirectoryOfRecordsMustTakeThem) {
+    auto machine = good_machine();
+    auto& audit = machine.places.audit;
+    audit.permissions = 0755;
+    expect_check(machine, "state_directory", check_status::warning, "0755", "chmod 700");
+    audit.permissions = 0720;
+    expect_check(machine, "state_directory", check_status::failed, "others can change",
+                 "chmod go-w");
+    audit.permissions = 0500;
+    expect_check(machine, "state_directory", check_status::failed, "0500", "chmod 700");
+    audit.permissions = 0700;
+    audit.takes_files = false;
+    expect_check(machine, "state_directory", check_status::failed, "no files", "for writing");
+    audit.is_own = false;
+    expect_check(machine, "state_directory", check_status::failed, "another user", "chown");
+    audit.is_directory = false;
+    expect_check(machine, "state_directory", check_status::failed, "not a directory", "mv ");
+    audit.os = ENOENT;
+    expect_check(machine, "state_directory", check_status::failed, "cannot be made",
+                 "XDG_STATE_HOME");
+    audit.can_be_made = true;
+    expect_check(machine, "state_directory", check_status::passed, "yours alone", "");
+    audit.problem = error{.code = errc::invalid_input,
+                          .step = "exec.directories",
+                          .os = 0,
+                          .detail = "XDG_STATE_HOME=x is not an absolute path",
+                          .remedy = "unset it"};
+    expect_check(machine, "state_directory", check_status::failed, "not an absolute", "unset");
+}
+
+// What stands above the directory of records keeps no run from being started.
+TEST(Judge, TheStateDirectoryShouldBeTheUsersAlone) {
     auto machine = good_machine();
     auto& state = machine.places.state;
     state.permissions = 0750;
     expect_check(machine, "state_directory", check_status::warning, "0750", "chmod 700");
-    state.permissions = 0500;
-    expect_check(machine, "state_directory", check_status::failed, "0500", "chmod 700");
-    state.permissions = 0700;
     state.is_own = false;
-    expect_check(machine, "state_directory", check_status::failed, "another user", "chown");
-    state.is_directory = false;
-    expect_check(machine, "state_directory", check_status::failed, "not a directory", "mv ");
+    expect_check(machine, "state_directory", check_status::warning, "another user", "chown");
     state.os = ENOENT;
-    expect_check(machine, "state_directory", check_status::failed, "cannot be made",
-                 "XDG_STATE_HOME");
-    state.can_be_made = true;
     expect_check(machine, "state_directory", check_status::passed, "first run", "");
-    state.problem = error{.code = errc::invalid_input,
-                          .step = "exec.directories",
-                          .detail = "XDG_STATE_HOME=x is not an absolute path",
-                          .remedy = "unset it"};
-    expect_check(machine, "state_directory", check_status::failed, "not an absolute", "unset");
 }
 
 TEST(Judge, TheConfigurationDirectoryMayBeAbsent) {

@@ -55,6 +55,7 @@ struct directory_facts {
     bool is_directory = false;
     bool is_own = false;
     ::mode_t permissions = 0;
+    bool takes_files = false; // of this process
     bool can_be_made = false; // of one that does not exist
 };
 
@@ -67,7 +68,7 @@ struct terminal_facts {
 struct place_facts {
     std::string egress_program; // empty: not found
     std::optional<error> egress_problem;
-    directory_facts state, configuration;
+    directory_facts state, audit, configuration; // `audit` is where records of runs go
     terminal_facts terminal;
 };
 
