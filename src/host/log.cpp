@@ -172,7 +172,7 @@ void log_view::find_new(log_watch& watch, std::vector<std::string> changed) {
         const auto name = std::string_view{path}.substr(path.rfind('/') + 1);
         const bool known = std::ranges::any_of(
             sources_, [&](const source& each) { return each.file.path() == path; });
-        if (!known && is_log_name(name) && name.starts_with(request_.filter.run)) open(path, false);
+        if (!known && name.starts_with(request_.filter.run) && is_log(path)) open(path, false);
     }
 }
 

@@ -31,10 +31,16 @@ struct dated {
     std::int64_t written_ns;
 };
 
+[[nodiscard]] auto is_log_name(std::string_view name) noexcept -> bool {
+    return name.size() > log_ending.size() && name.ends_with(log_ending) && !name.starts_with('.');
+}
+
 } // namespace
 
-auto is_log_name(std::string_view name) noexcept -> bool {
-    return name.size() > log_ending.size() && name.ends_with(log_ending) && !name.starts_with('.');
+auto is_log(const std::string& path) noexcept -> bool {
+    struct ::stat facts{};
+    return is_log_name(std::string_view{path}.substr(path.rfind('/') + 1)) &&
+           ::lstat(path.c_str(), &facts) == 0 && S_ISREG(facts.st_mode);
 }
 
 auto choose_logs(const std::string& directory, std::string_view run, std::size_t newest,

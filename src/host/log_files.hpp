@@ -19,7 +19,8 @@ struct log_choice {
                                std::size_t newest, std::optional<std::int64_t> since_ns)
     -> result<log_choice>;
 
-[[nodiscard]] auto is_log_name(std::string_view name) noexcept -> bool;
+// Whether the path is one that `choose_logs` may give.
+[[nodiscard]] auto is_log(const std::string& path) noexcept -> bool;
 
 class log_file {
 public:

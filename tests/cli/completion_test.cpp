@@ -100,6 +100,15 @@ TEST_F(Completion, AnOptionForAPathOffersFiles) {
     EXPECT_THAT(offered({"glove", "exec", "--net", "o"}), IsEmpty());
 }
 
+TEST_F(Completion, AVerbWhoseWordsAreFilesOffersThem) {
+    glove.place().file("desk/record");
+    EXPECT_THAT(offered({"glove", "log", "r"}), ElementsAre("record"));
+    EXPECT_THAT(offered({"glove", "log", "--run", "x", ""}), ElementsAre("record"));
+    EXPECT_THAT(offered({"glove", "log", "--fo"}), ElementsAre("--follow"));
+    EXPECT_THAT(offered({"glove", "doctor", "r"}), IsEmpty());
+    EXPECT_THAT(offered({"glove", "doctor", "--j"}), ElementsAre("--json"));
+}
+
 TEST_F(Completion, AfterTheDashesComeACommandAndItsFiles) {
     glove.place().file("desk/envelope");
     EXPECT_THAT(offered({"glove", "exec", "--workspace", ".", "--", "env"}),
