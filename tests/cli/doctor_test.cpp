@@ -8,6 +8,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <support/on_terminal.hpp>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
@@ -144,19 +145,32 @@ TEST(Doctor, AStateDirectoryThatCannotBeMadeIsMissing) {
     EXPECT_EQ(glove({"exec", "--", "true"}).status, 125);
 }
 
+// Namespaces of the child's own, as a container around this one would make them.
+void enter_namespaces(int which) {
+    const auto set = [](const char* path, const std::string& text) {
+        std::ofstream{path} << text << std::flush;
+    };
+    const auto uid = std::to_string(::geteuid());
+    const auto gid = std::to_string(::getegid());
+    test::prepared(::unshare(CLONE_NEWUSER | which) == 0, "unshare");
+    set("/proc/self/setgroups", "deny");
+    set("/proc/self/uid_map", uid + " " + uid + " 1");
+    set("/proc/self/gid_map", gid + " " + gid + " 1");
+}
+
 TEST(Doctor, NamespacesThatAreSwitchedOffAreTold) {
     expect_unusable("linux_namespaces", "No space left", "user.max_user_namespaces=10000", [] {
-        const auto set = [](const char* path, const std::string& text) {
-            std::ofstream{path} << text << std::flush;
-        };
-        const auto uid = std::to_string(::geteuid());
-        const auto gid = std::to_string(::getegid());
-        test::prepared(::unshare(CLONE_NEWUSER) == 0, "unshare");
-        set("/proc/self/setgroups", "deny");
-        set("/proc/self/uid_map", uid + " " + uid + " 1");
-        set("/proc/self/gid_map", gid + " " + gid + " 1");
+        enter_namespaces(0);
         // The limit of this namespace, not of the machine.
-        set("/proc/sys/user/max_user_namespaces", "0");
+        std::ofstream{"/proc/sys/user/max_user_namespaces"} << "0" << std::flush;
+    });
+}
+
+TEST(Doctor, AProcThatAContainerCoversIsTold) {
+    expect_unusable("linux_proc", "covered", "systempaths=unconfined", [] {
+        enter_namespaces(CLONE_NEWNS);
+        test::prepared(::mount("/dev/null", "/proc/version", nullptr, MS_BIND, nullptr) == 0,
+                       "mount");
     });
 }
 
