@@ -130,7 +130,9 @@ auto log_view::print_all() -> result<> {
     std::vector<const audit::row*> shown;
     for (const auto& row : joiner_.rows())
         if (request_.filter.matches(row)) shown.push_back(&row);
-    std::ranges::stable_sort(shown, {}, &audit::row::began_ns);
+    std::ranges::sort(shown, {}, [](const audit::row* row) {
+        return std::pair{row->began_ns, row->numbers.front()};
+    });
     if (request_.limit && shown.size() > *request_.limit)
         shown.erase(shown.begin(), shown.end() - static_cast<std::ptrdiff_t>(*request_.limit));
     std::string out;
