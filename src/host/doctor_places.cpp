@@ -121,7 +121,7 @@ auto judge_egress(const facts& seen) -> verdict {
     const auto& problem = seen.places.egress_problem;
     if (!problem) return passed(seen.places.egress_program + " is there");
     if (problem->code == errc::not_found)
-        return warning("there is neither " + problem->detail, problem->remedy);
+        return warning("not there: " + problem->detail, problem->remedy);
     return warning(problem->detail + ": " + std::strerror(problem->os),
                    "as its owner run: chmod 755 " + problem->detail);
 }
