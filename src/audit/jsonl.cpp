@@ -1,6 +1,6 @@
 // One event, one line, one write under a lock: two runs that share a file never mix their lines.
-#include <array>
 #include <glove/audit/jsonl.hpp>
+#include <glove/audit/names.hpp>
 #include <glove/sys/files.hpp>
 #include <glove/wire/json_writer.hpp>
 #include <sys/file.h>
@@ -8,18 +8,6 @@
 namespace glove::audit {
 
 namespace {
-
-constexpr auto action_names = std::to_array<std::string_view>(
-    {"list_tools", "call_tool", "initialize", "agent_launch", "agent_exit", "egress"});
-constexpr auto status_names = std::to_array<std::string_view>(
-    {"pending", "ok", "tool_not_found", "invalid_arguments", "execution_error", "transport_error"});
-static_assert(action_names.size() == static_cast<std::size_t>(action::egress) + 1);
-static_assert(status_names.size() == static_cast<std::size_t>(status::transport_error) + 1);
-
-template<std::size_t N, class E> auto name(const std::array<std::string_view, N>& names, E which)
-    -> std::string_view {
-    return names[static_cast<std::size_t>(which)];
-}
 
 // Held for one append, so that two runs may share a file.
 class file_lock {
@@ -47,10 +35,10 @@ auto to_line(const event& what) -> std::string {
     {
         wire::json::writer w{out};
         w.begin_object();
-        w.member("action", name(action_names, what.action));
+        w.member("action", to_string(what.action));
         w.member("tool", what.tool);
         w.member("arguments", what.arguments);
-        w.member("status", name(status_names, what.status));
+        w.member("status", to_string(what.status));
         w.member("error", what.error);
         w.member("timestamp_ns", what.timestamp_ns);
         w.member("latency_ns", what.latency_ns);

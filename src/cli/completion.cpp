@@ -32,6 +32,15 @@ struct completed_option {
     return out;
 }
 
+// Whether its words are files.
+[[nodiscard]] auto takes_files(const verb& row) -> bool {
+    CLI::App app;
+    row.declare(app);
+    return std::ranges::any_of(app.get_options(), [](const CLI::Option* option) {
+        return option->get_name(true) == "FILE";
+    });
+}
+
 [[nodiscard]] auto join(const std::vector<completed_option>& options,
                         bool (*wanted)(const completed_option&), std::string_view between)
     -> std::string {
@@ -61,6 +70,9 @@ struct completed_option {
         if (const auto paths = join(options, path_option, "|"); !paths.empty())
             cases += "      case \"$before\" in " + paths +
                      ") mapfile -t COMPREPLY < <(compgen -f -- \"$word\"); return ;; esac\n";
+        if (takes_files(row))
+            cases += "      if [[ $word != -* ]]; then mapfile -t COMPREPLY < <(compgen -f -- "
+                     "\"$word\"); return; fi\n";
         cases += "      mapfile -t COMPREPLY < <(compgen -W \"" + join(options, any, " ") +
                  "\" -- \"$word\") ;;\n";
     }
@@ -103,7 +115,8 @@ struct completed_option {
                                                : option.takes_value ? ":value:"
                                                                     : ""));
         }
-        cases += " \\\n        '*::command:_normal' ;;\n";
+        cases += takes_files(row) ? " \\\n        '*:file:_files' ;;\n"
+                                  : " \\\n        '*::command:_normal' ;;\n";
     }
     std::string names;
     for (const auto& row : verbs())
@@ -129,6 +142,8 @@ struct completed_option {
         const auto name = std::string{row.name};
         out += "complete -c glove -n __fish_use_subcommand -a " + name + " -d " +
                quoted(std::string{row.summary}) + "\n";
+        if (takes_files(row))
+            out += "complete -c glove -n '__fish_seen_subcommand_from " + name + "' -F\n";
         for (const auto& option : options_of(row))
             out += "complete -c glove -n '__fish_seen_subcommand_from " + name + "' -l " +
                    option.name.substr(2) +

@@ -14,6 +14,9 @@ namespace {
 
 constexpr std::array verb_table{
     verb{"exec", "Run a command that can reach only what you name", exec_verb, declare_exec},
+    verb{"doctor", "Try what Glove needs of this machine, and name the mends", doctor_verb,
+         declare_doctor},
+    verb{"log", "Show what runs did: commands and connections", log_verb, declare_log},
     verb{"completion", "Print a completion script for bash, zsh or fish", completion_verb,
          declare_completion},
 };

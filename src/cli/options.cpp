@@ -58,4 +58,8 @@ auto parse_options(CLI::App& app, const char* usage, const invocation& call) -> 
     return refuse("'" + left.front() + "' is not expected here", usage);
 }
 
+auto unexpected_command(const invocation& call, const char* usage) -> int {
+    return refuse("glove " + std::string{call.verb} + " takes no command", usage);
+}
+
 } // namespace glove::cli

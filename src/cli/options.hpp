@@ -14,4 +14,7 @@ namespace glove::cli {
 [[nodiscard]] auto parse_options(CLI::App& app, const char* usage, const invocation& call)
     -> std::optional<int>;
 
+// Refuses words after "--" of a verb that starts nothing.
+[[nodiscard]] auto unexpected_command(const invocation& call, const char* usage) -> int;
+
 } // namespace glove::cli

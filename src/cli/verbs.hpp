@@ -31,6 +31,10 @@ struct verb {
 
 auto exec_verb(const invocation& call) -> int;
 void declare_exec(CLI::App& app);
+auto doctor_verb(const invocation& call) -> int;
+void declare_doctor(CLI::App& app);
+auto log_verb(const invocation& call) -> int;
+void declare_log(CLI::App& app);
 auto completion_verb(const invocation& call) -> int;
 void declare_completion(CLI::App& app);
 

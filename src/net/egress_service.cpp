@@ -42,17 +42,6 @@ struct open_call {
     return news.inward ? "publish:" + std::to_string(news.port) : to_string(*news.where);
 }
 
-[[nodiscard]] auto find_program() -> result<std::string> {
-    GLOVE_TRY(const auto own, sys::read_link("/proc/self/exe"));
-    const auto directory = sys::parent_of(own);
-    const auto beside = directory + "/glove-egress";
-    const auto installed = sys::parent_of(directory) + "/libexec/glove/glove-egress";
-    if (sys::exists(beside)) return beside;
-    if (sys::exists(installed)) return installed;
-    return fail(errc::not_found, "egress.program", beside + " and " + installed,
-                "install glove-egress beside glove or in libexec/glove");
-}
-
 // The command can stop a terminal or fill a pipe that it shares, and the run must be ended all the
 // same: nothing here may wait. So such a stream is opened once more, because the flags of the one
 // that was inherited are the caller's as well. Of a terminal, nothing can be read through it.
@@ -94,6 +83,17 @@ void say_line(const std::string& words) {
 
 } // namespace
 
+auto find_egress_program() -> result<std::string> {
+    GLOVE_TRY(const auto own, sys::read_link("/proc/self/exe"));
+    const auto directory = sys::parent_of(own);
+    const auto beside = directory + "/glove-egress";
+    const auto installed = sys::parent_of(directory) + "/libexec/glove/glove-egress";
+    if (sys::exists(beside)) return beside;
+    if (sys::exists(installed)) return installed;
+    return fail(errc::not_found, "egress.program", beside + " and " + installed,
+                "install glove-egress beside glove or in libexec/glove");
+}
+
 struct egress_service::state {
     egress_options options;
     const sys::clock& time;
@@ -129,7 +129,7 @@ struct egress_service::state {
 
 auto egress_service::state::launch(sys::unique_fd bridge) -> result<> {
     if (options.program.empty()) {
-        GLOVE_TRY(options.program, find_program());
+        GLOVE_TRY(options.program, find_egress_program());
     }
     GLOVE_TRY(token, new_token());
     egress_configuration settings{.rules = {},

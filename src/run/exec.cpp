@@ -16,6 +16,7 @@
 #include <glove/run/exec.hpp>
 #include <glove/sys/clock.hpp>
 #include <glove/sys/entropy.hpp>
+#include <glove/sys/user_directories.hpp>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -32,26 +33,10 @@ namespace {
     return here.real + "/" + path;
 }
 
-// $NAME/glove, or ~/FALLBACK/glove (XDG base directories).
-[[nodiscard]] auto xdg_directory(const char* name, std::string_view fallback)
-    -> result<std::string> {
-    if (const char* const set = std::getenv(name); set != nullptr && *set != '\0') {
-        if (*set != '/')
-            return fail(errc::invalid_input, "exec.directories",
-                        std::string{name} + "=" + set + " is not an absolute path");
-        return std::string{set} + "/glove";
-    }
-    const char* const home = std::getenv("HOME");
-    if (home == nullptr || *home != '/')
-        return fail(errc::invalid_input, "exec.directories", "HOME is not set to an absolute path",
-                    std::string{"set HOME, or "} + name);
-    return std::string{home} + "/" + std::string{fallback} + "/glove";
-}
-
 [[nodiscard]] auto find_places(const exec_request& request) -> result<file_places> {
     file_places out;
-    GLOVE_TRY(out.state, xdg_directory("XDG_STATE_HOME", ".local/state"));
-    GLOVE_TRY(out.configuration, xdg_directory("XDG_CONFIG_HOME", ".config"));
+    GLOVE_TRY(out.state, sys::state_directory());
+    GLOVE_TRY(out.configuration, sys::configuration_directory());
     if (request.audit_log) {
         GLOVE_TRY(out.audit_log, absolute(*request.audit_log));
     }
@@ -210,17 +195,6 @@ void tell_before(const container::plan& plan) {
                      stderr);
 }
 
-} // namespace
-
-namespace {
-
-[[nodiscard]] auto check_identity() -> result<> {
-    if (::getuid() == ::geteuid() && ::getgid() == ::getegid()) return {};
-    return fail(errc::not_permitted, "exec.identity",
-                "the real and the effective user or group differ",
-                "start glove as one user; it needs no set-uid program around it");
-}
-
 // Whoever can replace the program decides what the next run is.
 [[nodiscard]] auto note_own_program(container::plan& plan) -> result<> {
     GLOVE_TRY(const auto own, sys::read_link("/proc/self/exe"));
@@ -233,7 +207,7 @@ namespace {
 }
 
 [[nodiscard]] auto plan_and_run(exec_request request) -> result<int> {
-    GLOVE_CHECK(check_identity());
+    GLOVE_CHECK(container::check_identity());
     GLOVE_CHECK(check_streams());
     GLOVE_TRY(const auto open_files, container::raise_open_files());
     GLOVE_TRY(const auto places, find_places(request));

@@ -77,7 +77,7 @@ TEST_F(Completion, EveryOptionOfTheHelpIsInEveryScript) {
 
 TEST_F(Completion, TheFirstWordIsAVerb) {
     EXPECT_THAT(offered({"glove", ""}),
-                UnorderedElementsAre("exec", "completion", "--help", "--version"));
+                UnorderedElementsAre("exec", "doctor", "log", "completion", "--help", "--version"));
     EXPECT_THAT(offered({"glove", "ex"}), ElementsAre("exec"));
     EXPECT_THAT(offered({"glove", "zz"}), IsEmpty());
 }
@@ -98,6 +98,15 @@ TEST_F(Completion, AnOptionForAPathOffersFiles) {
                     UnorderedElementsAre("one file", "other"))
             << option;
     EXPECT_THAT(offered({"glove", "exec", "--net", "o"}), IsEmpty());
+}
+
+TEST_F(Completion, AVerbWhoseWordsAreFilesOffersThem) {
+    glove.place().file("desk/record");
+    EXPECT_THAT(offered({"glove", "log", "r"}), ElementsAre("record"));
+    EXPECT_THAT(offered({"glove", "log", "--run", "x", ""}), ElementsAre("record"));
+    EXPECT_THAT(offered({"glove", "log", "--fo"}), ElementsAre("--follow"));
+    EXPECT_THAT(offered({"glove", "doctor", "r"}), IsEmpty());
+    EXPECT_THAT(offered({"glove", "doctor", "--j"}), ElementsAre("--json"));
 }
 
 TEST_F(Completion, AfterTheDashesComeACommandAndItsFiles) {

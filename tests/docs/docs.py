@@ -86,21 +86,31 @@ def links(project):
 
 # -- options ----------------------------------------------------------------------------------------
 
-def real_options(project):
-    listed = project.run("exec", "--help").stdout.split("Options:")[1].split("Examples:")[0]
+# Each has a page docs/VERB.md with a table of its options, and a manual page.
+VERBS = ("exec", "doctor", "log")
+
+
+def real_options(project, verb="exec"):
+    listed = project.run(verb, "--help").stdout.split("Options:")[1].split("Examples:")[0]
     return set(re.findall(r"^ +(?:-\w,)?(--[a-z-]+)", listed, re.M))
 
 
-def mentioned_options(text):
-    """Options of glove that a page names: in its commands before "--", and in spans of their own."""
-    pieces = [line for _, body in FENCE.findall(text) for line in body.splitlines() if "glove exec" in line]
-    pieces += [span for span in SPAN.findall(FENCE.sub("", text))
-               if span.startswith("--") or "glove exec" in span]
+def mentioned_options(text, verb="exec"):
+    """Options of a verb that a page names in its commands, before "--"."""
+    command = f"glove {verb}"
+    pieces = [line for _, body in FENCE.findall(text) for line in body.splitlines() if command in line]
+    pieces += [span for span in SPAN.findall(FENCE.sub("", text)) if command in span]
     found = set()
     for piece in pieces:
-        for part in piece.split("glove exec") if "glove exec" in piece else ["", piece]:
-            found.update(OPTION.findall(re.split(r"(?:^|\s)--(?:\s|$)", part)[0]))
+        for part in piece.split(command)[1:]:
+            found.update(OPTION.findall(re.split(r"(?:^|\s)--(?:\s|$)|[|;]", part)[0]))
     return found
+
+
+def bare_options(text):
+    """Options that a page names in spans of their own."""
+    return {option for span in SPAN.findall(FENCE.sub("", text)) if span.startswith("--")
+            for option in OPTION.findall(re.split(r"\s--(?:\s|$)", span)[0])}
 
 
 def manual_options(text):
@@ -113,23 +123,30 @@ def manual_described(text):
 
 
 def options(project):
-    real = real_options(project)
-    if len(real) < 10:
+    real = {verb: real_options(project, verb) for verb in VERBS}
+    every = set().union(*real.values()) | {"--version"}
+    if len(real["exec"]) < 10:
         yield "glove exec --help", "could not be read"
     for name, text in project.pages().items():
-        for word in sorted(mentioned_options(text) - real - {"--version"}):
-            if name != "CONTRIBUTING.md":
-                yield name, f"names {word}, which glove exec does not have"
-    table = {cell.split()[0] for cell in first_cells(project.texts["docs/exec.md"], "options")}
-    manual = project.texts["docs/man/glove-exec.1"]
-    for name, described in (("docs/exec.md", table), ("docs/man/glove-exec.1", manual_described(manual))):
-        for word in sorted(real - described):
-            yield name, f"does not describe {word}"
-        for word in sorted(described - real):
-            yield name, f"describes {word}, which glove exec does not have"
-    for word in sorted(manual_options(manual) - real):
-        yield "docs/man/glove-exec.1", f"names {word}, which glove exec does not have"
-    for word in sorted(manual_options(project.texts["docs/man/glove.1"]) - real):
+        if name == "CONTRIBUTING.md":
+            continue
+        for verb in VERBS:
+            for word in sorted(mentioned_options(text, verb) - real[verb]):
+                yield name, f"names {word}, which glove {verb} does not have"
+        for word in sorted(bare_options(text) - every):
+            yield name, f"names {word}, which no verb has"
+    for verb in VERBS:
+        page, sheet = f"docs/{verb}.md", f"docs/man/glove-{verb}.1"
+        table = {cell.split()[0] for cell in first_cells(project.texts[page], "options")}
+        manual = project.texts[sheet]
+        for name, described in ((page, table), (sheet, manual_described(manual))):
+            for word in sorted(real[verb] - described):
+                yield name, f"does not describe {word}"
+            for word in sorted(described - real[verb]):
+                yield name, f"describes {word}, which glove {verb} does not have"
+        for word in sorted(manual_options(manual) - (real[verb] if verb == "exec" else every)):
+            yield sheet, f"names {word}, which glove {verb} does not have"
+    for word in sorted(manual_options(project.texts["docs/man/glove.1"]) - every):
         yield "docs/man/glove.1", f"names {word}, which does not exist"
 
 
@@ -235,6 +252,18 @@ def messages(project):
             yield [who, f"`{word}`"]
 
 
+def doctor_checks(project):
+    return [each["code"] for each in json.loads(project.run("doctor", "--json").stdout)["checks"]]
+
+
+def doctor_effects(project):
+    """(code, what does not work without it) as the source has them."""
+    source = project.read("src/host/doctor.cpp")
+    no_exec = re.search(r'no_exec = "([^"]*)"', source)[1]
+    rows = re.findall(r'\{"(\w+)",\s+(?:"([^"]*)"|no_exec),\s+(?:true|false),', source)
+    return [[f"`{code}`", None, effect or no_exec] for code, effect in rows]
+
+
 def places(project):
     return sorted(entry["path"] for entry in project.plan()["tree"] if entry["kind"] == "scratch")
 
@@ -253,6 +282,8 @@ def expected_tables(project):
         yield page, "exit-statuses", [[status] for status in declared_statuses(project)]
     yield exec_page, "causes", [[f"`{name}`"] for name in array(project, "src/run/supervise.cpp", "cause_names")]
     yield story, "steps", [[f"`{name}`", None, layer] for name, layer in setup_steps(project)]
+    yield "docs/doctor.md", "checks", [[f"`{code}`"] for code in doctor_checks(project)]
+    yield "docs/doctor.md", "checks", doctor_effects(project)
     folders = re.search(r"foreach\(component ([\w ]+)\)", project.read("src/CMakeLists.txt"))[1].split()
     yield story, "messages", list(messages(project))
     yield story, "components", [[f"`{name}`"] for name in folders]

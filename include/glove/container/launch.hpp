@@ -79,6 +79,9 @@ private:
 
 [[nodiscard]] auto launch(const launch_request& request) -> result<running>;
 
+// Refuses a set-user-id or set-group-id start: whose files are granted must be beyond doubt.
+[[nodiscard]] auto check_identity() -> result<>;
+
 // A pin is a descriptor: raises the soft limit to the hard one and returns what it was.
 [[nodiscard]] auto raise_open_files() -> result<::rlimit>;
 

@@ -20,6 +20,9 @@
 
 namespace glove::net {
 
+// glove-egress, beside this program or where it is installed.
+[[nodiscard]] auto find_egress_program() -> result<std::string>;
+
 struct egress_options {
     egress_rules rules = {};
     std::vector<std::uint16_t> published = {}; // ports of the host's 127.0.0.1, forwarded inwards

@@ -1,4 +1,5 @@
 // Makes the namespaces, writes the id maps, and speaks with init over the control channel.
+#include "container/linux/namespaces.hpp"
 #include "container/linux/protocol.hpp"
 #include "container/linux/seccomp_bpf.hpp"
 #include "container/linux/steps.hpp"
@@ -7,11 +8,8 @@
 #include <cstring>
 #include <fcntl.h>
 #include <glove/container/launch.hpp>
-#include <linux/magic.h>
-#include <linux/sched.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 
@@ -31,9 +29,6 @@ struct prepared_launch {
 
 namespace {
 
-// CLONE_NEWUSER owns the others, so they need no privilege of the host.
-constexpr std::uint64_t namespaces =
-    CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
 constexpr std::string_view clone_layers[] = {"user namespace",  "pid namespace",
                                              "mount namespace", "network namespace",
                                              "ipc namespace",   "uts namespace"};
@@ -181,69 +176,10 @@ private:
     return out;
 }
 
-// Blocks every signal for as long as it lives; the child starts, and init stays, with all blocked.
-class signals_blocked {
-public:
-    signals_blocked() noexcept {
-        ::sigset_t all;
-        ::sigfillset(&all);
-        good_ = ::sigprocmask(SIG_SETMASK, &all, &before_) == 0;
-    }
-    signals_blocked(const signals_blocked&) = delete;
-    auto operator=(const signals_blocked&) -> signals_blocked& = delete;
-    ~signals_blocked() {
-        if (good_) (void)::sigprocmask(SIG_SETMASK, &before_, nullptr);
-    }
-    explicit operator bool() const noexcept { return good_; }
-
-private:
-    ::sigset_t before_{};
-    bool good_ = false;
-};
-
-struct cloned {
-    ::pid_t pid = -1;
-    int pidfd = -1;
-};
-
 [[nodiscard]] auto clone_init(const setup_plan& plan) -> cloned {
-    cloned child;
-    const signals_blocked guard;
-    if (!guard) return child;
-    ::clone_args request{};
-    request.flags = namespaces | CLONE_PIDFD | CLONE_CLEAR_SIGHAND;
-    request.pidfd = reinterpret_cast<std::uintptr_t>(&child.pidfd);
-    request.exit_signal = SIGCHLD;
-    child.pid = static_cast<::pid_t>(::syscall(SYS_clone3, &request, sizeof request));
-    if (child.pid == 0) run_init(plan);
-    return child;
-}
-
-[[nodiscard]] auto write_setting(sys::fd_ref process, const char* name, const std::string& value)
-    -> result<> {
-    const sys::unique_fd file{::openat(process.get(), name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW)};
-    if (!file) return fail_os("launch.id_maps", errno, std::string{"open /proc/PID/"} + name);
-    if (::write(file.get(), value.data(), value.size()) != static_cast<ssize_t>(value.size()))
-        return fail_os("launch.id_maps", errno, std::string{"write /proc/PID/"} + name);
-    return {};
-}
-
-// The child is not reaped before `launch` returns, so its number names it and nothing else.
-[[nodiscard]] auto write_id_maps(::pid_t child, const user_identity& user) -> result<> {
-    const sys::unique_fd process{
-        ::open(("/proc/" + std::to_string(child)).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)};
-    if (!process) return fail_os("launch.id_maps", errno, "open /proc/PID");
-    struct ::statfs type{};
-    if (::fstatfs(process.get(), &type) != 0)
-        return fail_os("launch.id_maps", errno, "fstatfs /proc");
-    if (type.f_type != PROC_SUPER_MAGIC)
-        return fail(errc::not_permitted, "launch.id_maps", "/proc is not the kernel's procfs");
-    const auto same = [](auto id) {
-        return std::to_string(id) + " " + std::to_string(id) + " 1\n";
-    };
-    GLOVE_CHECK(write_setting(process, "setgroups", "deny"));
-    GLOVE_CHECK(write_setting(process, "uid_map", same(user.uid)));
-    return write_setting(process, "gid_map", same(user.gid));
+    return clone_into_namespaces(
+        [](const void* given) noexcept { run_init(*static_cast<const setup_plan*>(given)); },
+        &plan);
 }
 
 [[nodiscard]] auto send_order(sys::fd_ref control, order what, std::int32_t value = 0) -> result<> {
@@ -380,6 +316,13 @@ auto launch(const launch_request& request) -> result<running> {
     if (auto told = send_order(ours, order::maps_written); !told && !is_hang_up(told.error().os))
         return std::unexpected(std::move(told).error());
     return running{std::move(init), std::move(ours), std::move(keep)};
+}
+
+auto check_identity() -> result<> {
+    if (::getuid() == ::geteuid() && ::getgid() == ::getegid()) return {};
+    return fail(errc::not_permitted, "exec.identity",
+                "the real and the effective user or group differ",
+                "start glove as one user; it needs no set-uid program around it");
 }
 
 auto raise_open_files() -> result<::rlimit> {

@@ -1,32 +1,18 @@
 // Says what to do about a refused step, and only when a fact of this machine proves the cause.
 #include <array>
 #include <cerrno>
-#include <glove/container/launch.hpp>
+#include <glove/container/probe.hpp>
 #include <unistd.h>
 
 namespace glove::container {
 
 namespace {
 
-[[nodiscard]] auto setting(const char* path) -> std::string {
-    auto text = sys::read_file(path, 4096).value_or("");
-    while (!text.empty() && text.back() == '\n') text.pop_back();
-    return text;
-}
-
-[[nodiscard]] auto status_field(std::string_view name) -> std::string {
-    const auto status = sys::read_file("/proc/self/status", 64UL * 1024).value_or("");
-    const auto at = status.find("\n" + std::string{name} + ":\t");
-    if (at == std::string::npos) return {};
-    const auto begin = at + name.size() + 3;
-    return status.substr(begin, status.find('\n', begin) - begin);
-}
-
-[[nodiscard]] auto under_filter() -> bool { return status_field("Seccomp") == "2"; }
+[[nodiscard]] auto under_filter() -> bool { return own_status("Seccomp") == "2"; }
 
 [[nodiscard]] auto apparmor_restricts() -> bool {
     return ::geteuid() != 0 &&
-           setting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == "1";
+           kernel_setting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == "1";
 }
 
 constexpr std::string_view apparmor_advice =
@@ -38,14 +24,14 @@ constexpr std::string_view filter_advice =
 
 [[nodiscard]] auto namespaces_remedy(int os) -> std::string_view {
     if (os == ENOSPC || os == EUSERS) {
-        if (setting("/proc/sys/user/max_user_namespaces") == "0")
+        if (kernel_setting("/proc/sys/user/max_user_namespaces") == "0")
             return "user namespaces are switched off: as root run: sysctl -w "
                    "user.max_user_namespaces=10000";
         return {};
     }
     if (os == ENOSYS && under_filter()) return filter_advice;
     if (os != EPERM && os != EACCES) return {};
-    if (setting("/proc/sys/kernel/unprivileged_userns_clone") == "0")
+    if (kernel_setting("/proc/sys/kernel/unprivileged_userns_clone") == "0")
         return "unprivileged user namespaces are switched off: as root run: sysctl -w "
                "kernel.unprivileged_userns_clone=1";
     if (apparmor_restricts()) return apparmor_advice;
@@ -53,18 +39,32 @@ constexpr std::string_view filter_advice =
     return {};
 }
 
+} // namespace
+
+auto kernel_setting(std::string_view path) -> std::string {
+    auto text = sys::read_file(std::string{path}, 4096).value_or("");
+    while (!text.empty() && text.back() == '\n') text.pop_back();
+    return text;
+}
+
+auto own_status(std::string_view name) -> std::string {
+    const auto status = sys::read_file("/proc/self/status", 64UL * 1024).value_or("");
+    const auto at = status.find("\n" + std::string{name} + ":\t");
+    if (at == std::string::npos) return {};
+    const auto begin = at + name.size() + 3;
+    return status.substr(begin, status.find('\n', begin) - begin);
+}
+
 // procfs may only be mounted where no part of the outer /proc is covered.
-[[nodiscard]] auto proc_is_masked() -> bool {
+auto proc_is_covered() -> bool {
     const auto mounts = sys::read_file("/proc/self/mountinfo", 16UL * 1024 * 1024).value_or("");
     return mounts.find(" /proc/") != std::string::npos;
 }
 
-} // namespace
-
 auto remedy_for(std::string_view step, int os) -> std::string {
     const bool denied = os == EPERM || os == EACCES;
     if (step == "launch.namespaces") return std::string{namespaces_remedy(os)};
-    if (step == "mount.proc" && denied && proc_is_masked())
+    if (step == "mount.proc" && denied && proc_is_covered())
         return "parts of /proc are covered in the surrounding container, so the kernel refuses a "
                "new "
                "one: start that container with an uncovered /proc (Docker: --security-opt "
