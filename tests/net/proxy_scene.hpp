@@ -25,7 +25,7 @@ namespace glove::test {
 using net::egress_news;
 using net::egress_reason;
 
-constexpr int patience_ms = 5000;
+constexpr int patience_ms = 30'000; // of a busy machine
 
 inline void need(bool good, const char* what) {
     if (!good) throw std::runtime_error(std::string{what} + ": " + std::strerror(errno));
@@ -217,17 +217,16 @@ public:
         need(child.has_value(), "spawn");
         process_.emplace(std::move(*child));
         reader_ = std::thread{[this] { read(); }};
-        need(wait_for([](const auto& r) {
-                 return r.what == egress_news::ready || r.what == egress_news::failed;
-             }).has_value(),
-             "not ready");
+        const auto told = wait_for([](const auto& r) {
+            return r.what == egress_news::ready || r.what == egress_news::failed;
+        });
+        if (told) return;
+        end_reading();
+        need(false, "not ready");
     }
     proxy_scene(const proxy_scene&) = delete;
     auto operator=(const proxy_scene&) -> proxy_scene& = delete;
-    ~proxy_scene() {
-        (void)::shutdown(control_.get(), SHUT_RDWR);
-        reader_.join();
-    }
+    ~proxy_scene() { end_reading(); }
 
     static constexpr std::string_view token =
         "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
@@ -317,6 +316,11 @@ public:
     }
 
 private:
+    void end_reading() {
+        (void)::shutdown(control_.get(), SHUT_RDWR);
+        reader_.join();
+    }
+
     void read() {
         for (;;) {
             std::array<std::byte, sizeof(net::egress_message) + 1> bytes{};
