@@ -115,7 +115,7 @@ TEST(Spawn, AProgramCanHaveASessionOfItsOwn) {
 TEST(Spawn, DroppingTheChildEndsIt) {
     test::pipe_ends pipe;
     {
-        auto request = shell("sleep 100");
+        auto request = shell("exec sleep 100");
         request.descriptors = {{1, pipe.write}};
         auto child = sys::spawn(request);
         ASSERT_TRUE(child);
