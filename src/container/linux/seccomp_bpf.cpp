@@ -96,6 +96,22 @@ constexpr auto bridge_calls = std::to_array<std::uint32_t>({
     SYS_restart_syscall,
     SYS_sendmsg,
     SYS_sendto,
+#ifdef __SANITIZE_ADDRESS__
+    // The sanitizers look at memory through pipes, and write what they find.
+    SYS_close,
+    SYS_getpid,
+    SYS_gettid,
+    SYS_madvise,
+    SYS_mmap,
+    SYS_munmap,
+    SYS_pipe2,
+    SYS_read,
+    SYS_sigaltstack,
+    SYS_write,
+#ifdef SYS_pipe
+    SYS_pipe,
+#endif
+#endif
 });
 
 // The list above, and socket(2) for streams of the two internet families.
