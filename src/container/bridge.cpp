@@ -80,13 +80,18 @@ void add_names(bridge_plan& out) {
     }
 }
 
+[[nodiscard]] auto ports_of(const net::egress_rules& rules) -> std::vector<std::uint16_t> {
+    std::vector<std::uint16_t> out;
+    for (const auto& rule : rules.all()) out.push_back(rule.port);
+    std::ranges::sort(out);
+    out.erase(std::ranges::unique(out).begin(), out.end());
+    return out;
+}
+
 // A name listens wherever some rule lets it be reached: `.example.com` gives api.example.com a port
 // although it has a rule of its own for another one.
-void add_name_listeners(bridge_plan& out, const bridge_name& name) {
-    std::vector<std::uint16_t> ports;
-    for (const auto& rule : out.rules.all()) ports.push_back(rule.port);
-    std::ranges::sort(ports);
-    ports.erase(std::ranges::unique(ports).begin(), ports.end());
+void add_name_listeners(bridge_plan& out, const bridge_name& name,
+                        const std::vector<std::uint16_t>& ports) {
     for (const auto port : ports)
         if (out.rules.match({.host = {.name = name.name, .address = {}}, .port = port}) != nullptr)
             out.listeners.push_back({name.address, port, name.name});
@@ -99,7 +104,8 @@ void add_listeners(bridge_plan& out) {
         if (rule.kind == rule_kind::host_loopback)
             for (const auto address : {inner_loopback, std::uint32_t{0}})
                 out.listeners.push_back({address, rule.port, "localhost"});
-    for (const auto& name : out.names) add_name_listeners(out, name);
+    const auto ports = ports_of(out.rules);
+    for (const auto& name : out.names) add_name_listeners(out, name, ports);
 }
 
 } // namespace

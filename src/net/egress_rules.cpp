@@ -1,5 +1,6 @@
 // Rules from text, and which of them allows what. What a rule means is decided here once: its text
 // is made from its parts again, so two texts for one destination cannot pass for two rules.
+#include "net/host_name.hpp"
 #include <algorithm>
 #include <array>
 #include <glove/base/numbers.hpp>
@@ -48,10 +49,6 @@ constexpr std::string_view localhost = "localhost";
 
 [[nodiscard]] auto is_loopback(const ip_address& address) noexcept -> bool {
     return reserved_use(address) == "loopback";
-}
-
-[[nodiscard]] auto is_below_localhost(std::string_view name) noexcept -> bool {
-    return name.ends_with(".localhost");
 }
 
 [[nodiscard]] auto whole(const ip_address& address) noexcept -> ip_network {
@@ -148,7 +145,7 @@ constexpr std::string_view localhost = "localhost";
     rule.name = std::move(where->host.name);
     rule.kind = is_domain ? rule_kind::domain : rule_kind::name;
     const bool is_localhost = rule.name == localhost;
-    if (!is_localhost && !is_below_localhost(rule.name)) return {};
+    if (!is_localhost && !is_below(rule.name, localhost)) return {};
     if (is_domain || !is_localhost)
         return refuse(text, "is below localhost, which stands for itself only", "localhost:PORT");
     if (target.find(':') == std::string_view::npos)
@@ -196,9 +193,7 @@ constexpr std::string_view localhost = "localhost";
         if (!address && name == rule.name) return longest_name + 1;
         break;
     case rule_kind::domain:
-        if (!address && name.ends_with(rule.name) &&
-            (name.size() == rule.name.size() || name[name.size() - rule.name.size() - 1] == '.'))
-            return rule.name.size();
+        if (!address && (name == rule.name || is_below(name, rule.name))) return rule.name.size();
         break;
     case rule_kind::address:
     case rule_kind::network:
@@ -289,7 +284,7 @@ auto rule_for(const destination& where) -> std::string {
         rule.allow_private = !reserved_use(*address).empty();
     }
     const bool is_local =
-        address ? is_loopback(*address) : rule.name == localhost || is_below_localhost(rule.name);
+        address ? is_loopback(*address) : rule.name == localhost || is_below(rule.name, localhost);
     if (is_local) return with_port(std::string{localhost}, rule.port);
     return text_of(rule);
 }

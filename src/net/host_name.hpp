@@ -33,6 +33,13 @@ inline constexpr std::size_t longest_label = 63;
            std::all_of(label.begin() + 2, label.end(), [](char c) { return hex_value(c) >= 0; });
 }
 
+// Whether `name` has more labels in front of `domain`; both in lower case.
+[[nodiscard]] constexpr auto is_below(std::string_view name, std::string_view domain) noexcept
+    -> bool {
+    return name.size() > domain.size() && name.ends_with(domain) &&
+           name[name.size() - domain.size() - 1] == '.';
+}
+
 // `name` without the root's dot, in either case.
 [[nodiscard]] constexpr auto flaw_of(std::string_view name) noexcept -> name_flaw {
     if (name.empty()) return name_flaw::empty;

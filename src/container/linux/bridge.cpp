@@ -10,6 +10,7 @@
 #include "container/linux/steps.hpp"
 #include "net/bridge_protocol.hpp"
 #include "net/dns_stub.hpp"
+#include "net/host_name.hpp"
 #include "sys/syscalls.hpp"
 #include <algorithm>
 #include <cerrno>
@@ -101,9 +102,7 @@ struct endpoint {
 }
 
 [[nodiscard]] auto below(std::string_view name, const bridge_domain& domain) noexcept -> bool {
-    const std::string_view suffix{domain.name, domain.size};
-    return name.size() > suffix.size() && name.ends_with(suffix) &&
-           name[name.size() - suffix.size() - 1] == '.';
+    return net::is_below(name, {domain.name, domain.size});
 }
 
 class bridge {
