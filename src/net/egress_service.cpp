@@ -10,6 +10,7 @@
 #include <glove/net/egress_service.hpp>
 #include <glove/sys/entropy.hpp>
 #include <glove/sys/files.hpp>
+#include <glove/sys/sockets.hpp>
 #include <glove/sys/spawn.hpp>
 #include <map>
 #include <optional>
@@ -65,13 +66,6 @@ void say_line(const std::string& words) {
     if (to.is_socket) (void)::send(2, line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     else if (!to.can_wait) (void)sys::write_all(sys::fd_ref::standard_error(), line);
     else if (to.own) (void)sys::write_all(to.own, line);
-}
-
-[[nodiscard]] auto seqpacket_pair() -> result<std::array<sys::unique_fd, 2>> {
-    int ends[2];
-    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
-        return fail_os("egress.channel");
-    return std::array{sys::unique_fd{ends[0]}, sys::unique_fd{ends[1]}};
 }
 
 [[nodiscard]] auto new_token() -> result<std::string> {
@@ -138,7 +132,7 @@ auto egress_service::state::launch(sys::unique_fd bridge) -> result<> {
                                   .limits = {.connections = options.connections}};
     for (const auto& rule : options.rules.all()) settings.rules.push_back(rule.text);
     GLOVE_TRY(const auto sealed, seal(settings));
-    GLOVE_TRY(auto channel, seqpacket_pair());
+    GLOVE_TRY(auto channel, sys::message_channel("egress.channel"));
     const sys::unique_fd nothing{::open("/dev/null", O_RDWR | O_CLOEXEC)};
     if (!nothing) return fail_os("egress.start", errno, "/dev/null");
     const error_stream errors;

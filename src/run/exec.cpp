@@ -16,8 +16,8 @@
 #include <glove/run/exec.hpp>
 #include <glove/sys/clock.hpp>
 #include <glove/sys/entropy.hpp>
+#include <glove/sys/sockets.hpp>
 #include <glove/sys/user_directories.hpp>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
@@ -64,17 +64,6 @@ namespace {
     return exit_status_of(ended);
 }
 
-// The channel by which the bridge inside passes connections to the proxy of the run.
-struct bridge_channel {
-    sys::unique_fd proxy, bridge;
-};
-[[nodiscard]] auto open_bridge_channel() -> result<bridge_channel> {
-    int ends[2];
-    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
-        return fail_os("egress.channel");
-    return bridge_channel{sys::unique_fd{ends[0]}, sys::unique_fd{ends[1]}};
-}
-
 [[nodiscard]] auto start_egress(const container::bridge_plan& plan, sys::unique_fd channel,
                                 run_records& records, const sys::clock& time)
     -> result<net::egress_service> {
@@ -99,18 +88,19 @@ struct bridge_channel {
         launch.streams = {0, out, err};
         relay.emplace(std::move(made));
     }
-    bridge_channel channel;
+    // The channel by which the bridge inside passes connections to the proxy of the run.
+    std::array<sys::unique_fd, 2> channel;
+    auto& [proxy_end, bridge_end] = channel;
     if (plan.bridge) {
-        GLOVE_TRY(channel, open_bridge_channel());
-        launch.bridge = &channel.bridge;
+        GLOVE_TRY(channel, sys::message_channel("egress.channel"));
+        launch.bridge = &bridge_end;
     }
     GLOVE_TRY(auto agent, container::launch(launch));
     if (relay) relay->agent_has_streams();
     // The child builds its perimeter meanwhile; it does not start the agent before `release`.
     std::optional<net::egress_service> network;
     if (plan.bridge) {
-        GLOVE_TRY(auto started,
-                  start_egress(*plan.bridge, std::move(channel.proxy), records, time));
+        GLOVE_TRY(auto started, start_egress(*plan.bridge, std::move(proxy_end), records, time));
         network.emplace(std::move(started));
     }
     GLOVE_CHECK(let_go_of_streams(relay.has_value()));

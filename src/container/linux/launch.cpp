@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <glove/container/launch.hpp>
+#include <glove/sys/sockets.hpp>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -288,11 +289,8 @@ auto running::layers() const -> std::vector<layer> {
 auto launch(const launch_request& request) -> result<running> {
     if (request.plan->bridge.has_value() != (request.bridge != nullptr))
         return fail(errc::wrong_state, "launch.bridge", "a bridge and its channel go together");
-    int ends[2];
-    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
-        return fail_os("launch.control_channel");
-    sys::unique_fd ours{ends[0]};
-    sys::unique_fd theirs{ends[1]};
+    GLOVE_TRY(auto ends, sys::message_channel("launch.control_channel"));
+    auto& [ours, theirs] = ends;
     auto keep = prepare(request, theirs.get());
     const auto child = clone_init(keep->child);
     if (child.pid < 0) {
