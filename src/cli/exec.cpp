@@ -1,10 +1,14 @@
 // `glove exec`: options to a request.
 #include "cli/options.hpp"
+#include "cli/profile_options.hpp"
 #include "cli/report_error.hpp"
 #include "cli/verbs.hpp"
 #include <CLI/CLI.hpp>
 #include <glove/base/numbers.hpp>
+#include <glove/base/times.hpp>
+#include <glove/container/plan.hpp>
 #include <glove/run/exec.hpp>
+#include <glove/sys/user_directories.hpp>
 
 namespace glove::cli {
 
@@ -15,10 +19,11 @@ constexpr const char* examples = R"(Examples:
   glove exec --workspace . --read ~/notes --env ANTHROPIC_API_KEY -- ./agent
   glove exec --workspace . --hide .env --net local -- npm test
   glove exec --workspace . --egress-allow api.example.com -- ./agent
+  glove exec -p claude
   glove exec --workspace . --explain -- bash
 
 Inside, HOME is a private /home/agent and PATH holds the system's directories
-only: give a program of your home by its full path, and grant its directory.
+only: --path adds your own, and -p the program of a profile.
 
 Exit status: the command's own, 128+n when signal n ended it; 2 usage,
 125 the sandbox was refused, 126 not executable, 127 not found.)";
@@ -27,33 +32,19 @@ struct exec_words {
     run::exec_request request;
     std::vector<std::string> read, write, environment;
     std::string network; // empty: what the other flags need
+    std::string profile;
+    bool path = false;
     std::vector<std::string> publish;
     std::uint64_t wall_time_ms = 0;
 };
-
-const std::map<std::string, std::uint64_t>& time_units() {
-    static const std::map<std::string, std::uint64_t> units{
-        {"ms", 1}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}};
-    return units;
-}
-
-// What a 64-bit count of nanoseconds holds, with room for the clock it is added to.
-constexpr std::uint64_t longest_run_ms = 100ULL * 366 * 24 * 3'600'000;
 
 // Plain numbers are seconds.
 [[nodiscard]] auto duration() -> CLI::Validator {
     return CLI::Validator(
         [](std::string& text) -> std::string {
-            const auto digits = text.find_first_not_of("0123456789");
-            const auto unit = digits == std::string::npos ? std::string{"s"} : text.substr(digits);
-            const auto row = time_units().find(unit);
-            const auto number = text.substr(0, digits);
-            if (row == time_units().end() || number.empty() || number.size() > 9)
-                return "'" + text + "' is not a time such as 90s, 10m or 2h";
-            const auto value = std::stoull(number) * row->second;
-            if (value > longest_run_ms) return "'" + text + "' is more than 100 years";
-            if (value == 0) return "'" + text + "' is no time at all";
-            text = std::to_string(value);
+            const auto time = parse_duration(text);
+            if (!time.complaint.empty()) return "'" + text + "' " + std::string{time.complaint};
+            text = std::to_string(time.ms);
             return {};
         },
         "");
@@ -86,6 +77,9 @@ void declare(CLI::App& app, exec_words& words) {
     auto& profile = words.request.profile;
     app.description("Run a command that can reach only what you name.");
     app.footer(examples);
+    app.add_option("-p,--profile", words.profile,
+                   "Take the options of a profile: glove profile list")
+        ->type_name("NAME");
     app.add_option("--workspace", profile.workspace,
                    "Directory to start in; what is in it may be changed")
         ->type_name("DIR");
@@ -95,6 +89,7 @@ void declare(CLI::App& app, exec_words& words) {
                "File or directory that may be changed (repeatable)");
     repeatable(app, "--hide", profile.hidden, "PATH",
                "Path inside one of those that stays unreadable (repeatable)");
+    app.add_flag("--path", words.path, "Offer the programs of your home that are on your PATH");
     repeatable(app, "--env", words.environment, "NAME[=VALUE]",
                "Pass a variable on, or set it (repeatable)");
     app.add_option("--net", words.network,
@@ -165,14 +160,22 @@ void declare(CLI::App& app, exec_words& words) {
     return *tier;
 }
 
-[[nodiscard]] auto complete(exec_words& words, const invocation& call) -> result<> {
-    auto& profile = words.request.profile;
+[[nodiscard]] auto choose_command(const invocation& call, const host::run_profile* wish)
+    -> result<std::vector<std::string>> {
+    if (wish != nullptr) return command_of(*wish, call);
     if (!call.has_command || call.command.empty())
         return usage_error("no command was given",
                            "put it after --, as in: glove exec --workspace . -- bash");
+    return call.command;
+}
+
+// `wish` is what a profile adds to its options, or null.
+[[nodiscard]] auto complete(exec_words& words, const invocation& call,
+                            const host::run_profile* wish) -> result<> {
+    auto& profile = words.request.profile;
+    GLOVE_TRY(profile.argv, choose_command(call, wish));
     if (words.request.json && !words.request.explain)
         return usage_error("--json goes with --explain", "for a run, use --report FILE");
-    profile.argv = call.command;
     for (auto& path : words.read)
         profile.grants.push_back({"--read", std::move(path), container::access::read});
     for (auto& path : words.write)
@@ -189,7 +192,51 @@ void declare(CLI::App& app, exec_words& words) {
     if (words.wall_time_ms != 0)
         profile.limits.wall_time = std::chrono::milliseconds{words.wall_time_ms};
     words.request.arguments = call.arguments;
+    if (wish != nullptr) add_profile(*wish, profile);
+    if (words.path) GLOVE_CHECK(add_path_programs(profile));
     return {};
+}
+
+[[nodiscard]] auto parse(exec_words& words, CLI::App& app, const invocation& call)
+    -> std::optional<int> {
+    declare(app, words);
+    return parse_options(app, "glove exec [OPTIONS] -- COMMAND [ARGUMENT...]", call);
+}
+
+[[nodiscard]] auto refused(const error& problem) -> int {
+    if (problem.step != "profile.program" || problem.code != errc::not_found)
+        return usage_failure(problem);
+    report_error(problem);
+    return static_cast<int>(run::exit_status::not_found);
+}
+
+[[nodiscard]] auto start(exec_words words, const invocation& call, const host::run_profile* wish)
+    -> int {
+    if (const auto good = complete(words, call, wish); !good) return refused(good.error());
+    const auto status = run::exec(std::move(words.request));
+    if (status) return *status;
+    report_error(status.error());
+    return static_cast<int>(run::status_of(status.error()));
+}
+
+[[nodiscard]] auto find_profile(const std::string& name) -> result<host::effective_profile> {
+    GLOVE_TRY(const auto catalogue, host::profile_catalogue::load());
+    return catalogue.find(name);
+}
+
+// The same words once more, with those of the profile in front.
+[[nodiscard]] auto start_with_profile(const exec_words& given, const CLI::App& parsed,
+                                      const invocation& call) -> int {
+    const auto profile = find_profile(given.profile);
+    if (!profile) return usage_failure(profile.error());
+    const auto whole = with_profile(parsed, call, *profile);
+    exec_words words;
+    CLI::App app;
+    if (const auto ended = parse(words, app, whole)) return *ended;
+    const auto workspace = words.request.profile.workspace.value_or(std::string{});
+    const auto wish = host::prepare_profile(*profile, workspace);
+    if (!wish) return refused(wish.error());
+    return start(std::move(words), whole, &*wish);
 }
 
 } // namespace
@@ -202,15 +249,31 @@ void declare_exec(CLI::App& app) {
 auto exec_verb(const invocation& call) -> int {
     exec_words words;
     CLI::App app;
-    declare(app, words);
-    if (const auto ended =
-            parse_options(app, "glove exec [OPTIONS] -- COMMAND [ARGUMENT...]", call))
-        return *ended;
-    if (const auto good = complete(words, call); !good) return usage_failure(good.error());
-    const auto status = run::exec(std::move(words.request));
-    if (status) return *status;
-    report_error(status.error());
-    return static_cast<int>(run::status_of(status.error()));
+    if (const auto ended = parse(words, app, call)) return *ended;
+    if (!words.profile.empty()) return start_with_profile(words, app, call);
+    return start(std::move(words), call, nullptr);
+}
+
+auto try_profile(const host::effective_profile& profile) -> result<profile_trial> {
+    invocation call{
+        .verb = "exec", .options = {}, .command = {}, .has_command = false, .arguments = {}};
+    exec_words words;
+    CLI::App app;
+    if (parse(words, app, with_profile(app, call, profile)))
+        return fail(errc::invalid_input, "profile.options", profile.name);
+    auto& asked = words.request.profile;
+    // Whether the working directory can be granted says nothing about the profile.
+    if (asked.workspace == ".") asked.workspace.reset();
+    GLOVE_TRY(const auto wish, host::prepare_profile(profile, {}));
+    if (wish.program_problem || wish.command.empty()) call.command = {"true"};
+    GLOVE_CHECK(complete(words, call, &wish));
+    for (const auto& own : {sys::state_directory(), sys::configuration_directory()}) {
+        if (!own) return std::unexpected(own.error());
+        asked.control_paths.push_back(*own);
+    }
+    GLOVE_TRY(const auto plan, container::make_plan(asked));
+    return profile_trial{wish.command.empty() ? std::string{} : wish.command.front(),
+                         wish.program_problem};
 }
 
 } // namespace glove::cli

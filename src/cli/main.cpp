@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::array verb_table{
     verb{"exec", "Run a command that can reach only what you name", exec_verb, declare_exec},
+    verb{"profile", "Show the profiles of glove exec -p, and check them", profile_verb,
+         declare_profile},
     verb{"doctor", "Try what Glove needs of this machine, and name the mends", doctor_verb,
          declare_doctor},
     verb{"log", "Show what runs did: commands and connections", log_verb, declare_log},
@@ -33,6 +35,7 @@ void print_help() {
     text +=
         "\n  glove VERB --help   what a verb takes\n  glove --version     the version\n\n"
         "Examples:\n"
+        "  glove exec -p claude                         Claude Code on this directory\n"
         "  glove exec --workspace . -- bash             a shell with this directory, without your "
         "home\n"
         "  glove exec --workspace . --explain -- bash   what it would see; runs nothing\n";

@@ -65,6 +65,13 @@ constexpr std::array<std::string_view, 18> inherited_names{
     return {};
 }
 
+// What was asked for comes first, so that it is what the operator would get.
+[[nodiscard]] auto path_of(const profile& wish) -> std::string {
+    std::string out;
+    for (const auto& directory : wish.path_directories) out.append(directory).append(":");
+    return out.append(search_path);
+}
+
 } // namespace
 
 auto make_environment(const char* const* outer, const profile& wish, const user_identity& user,
@@ -73,7 +80,7 @@ auto make_environment(const char* const* outer, const profile& wish, const user_
         return std::string{name}.append("=").append(value);
     };
     std::vector<std::string> out{
-        set("PATH", search_path),    set("HOME", home_directory), set("TMPDIR", "/tmp"),
+        set("PATH", path_of(wish)),  set("HOME", home_directory), set("TMPDIR", "/tmp"),
         set("USER", user.name()),    set("LOGNAME", user.name()), set("SHELL", shell),
         set("GLOVE_SANDBOXED", "1"),
     };

@@ -86,16 +86,27 @@ constexpr std::array<std::string_view, 6> closed_places{"/proc", "/dev", "/bin",
     return {};
 }
 
-[[nodiscard]] auto check_overlap(const std::vector<located_grant>& sorted) -> result<> {
-    for (std::size_t i = 1; i < sorted.size(); ++i) {
-        const auto& outer = sorted[i - 1];
-        const auto& inner = sorted[i];
-        if (sys::holds(outer.where.real, inner.where.real))
+// What a program needs is left out where something else shows it.
+[[nodiscard]] auto check_overlap(std::vector<located_grant>& sorted) -> result<> {
+    const located_grant* outer = nullptr;
+    for (auto& inner : sorted) {
+        if (inner.is_shown) continue;
+        if (outer == nullptr || !sys::holds(outer->where.real, inner.where.real)) {
+            outer = &inner;
+            continue;
+        }
+        inner.is_shown = inner.for_program;
+        if (!inner.is_shown)
             return refuse(errc::conflict, inner.flag, inner.given,
-                          "overlaps " + std::string{outer.flag} + " " + outer.given,
+                          "overlaps " + std::string{outer->flag} + " " + outer->given,
                           "give each path once; use --hide for what must not be seen");
     }
     return {};
+}
+
+[[nodiscard]] auto comes_before(const located_grant& a, const located_grant& b) -> bool {
+    if (a.where.real == b.where.real) return !a.for_program && b.for_program;
+    return path_order{}(a.where.real, b.where.real);
 }
 
 } // namespace
@@ -137,17 +148,20 @@ auto locate_grants(const profile& wish, const mount_table& mounts)
     }
     for (const auto& asked : wish.grants) {
         GLOVE_TRY(auto found, locate(asked.flag, asked.path, asked.mode));
+        found.for_program = asked.for_program;
+        found.is_shown = asked.for_program && is_system_place(found.where.real);
         out.push_back(std::move(found));
     }
     if (out.empty()) return out;
     GLOVE_TRY(const auto own, control_files::locate(wish.control_paths));
     for (const auto& g : out) {
+        if (g.is_shown) continue;
         GLOVE_CHECK(check_place(g));
         GLOVE_CHECK(check_type(g));
         GLOVE_CHECK(check_control(g, own));
         GLOVE_CHECK(check_mounts(g, mounts, own));
     }
-    std::ranges::sort(out, path_order{}, [](const auto& g) -> const auto& { return g.where.real; });
+    std::ranges::sort(out, comes_before);
     GLOVE_CHECK(check_overlap(out));
     return out;
 }

@@ -15,6 +15,8 @@ struct located_grant {
     resolved_path where;
     sys::file_identity identity;
     sys::unique_fd pin;
+    bool for_program = false;
+    bool is_shown = false; // by another grant or by the system: only its links count
 };
 
 // One flag's path. Missing paths and loops name the flag.

@@ -43,8 +43,8 @@ constexpr std::size_t guard_walk_limit = 1024; // directory entries, all grants 
 
 [[nodiscard]] auto holder_of(const std::vector<located_grant>& grants, std::string_view path)
     -> const located_grant* {
-    const auto found =
-        std::ranges::find_if(grants, [&](const auto& g) { return sys::holds(g.where.real, path); });
+    const auto found = std::ranges::find_if(
+        grants, [&](const auto& g) { return !g.is_shown && sys::holds(g.where.real, path); });
     return found == grants.end() ? nullptr : &*found;
 }
 
@@ -91,8 +91,8 @@ constexpr std::size_t guard_walk_limit = 1024; // directory entries, all grants 
                               const std::vector<tree_entry>& system) -> result<bool> {
     std::vector<std::string> walked, bound;
     for (const auto& g : grants)
-        if (g.identity.type == S_IFDIR && !sys::holds("/sys", g.where.real))
-            walked.push_back(g.where.real);
+        if (!g.is_shown && g.identity.type == S_IFDIR && !sys::holds("/sys", g.where.real))
+            (g.for_program ? bound : walked).push_back(g.where.real);
     for (const auto& entry : system)
         if (entry.kind == entry_kind::bind && entry.identity.type == S_IFDIR)
             bound.push_back(entry.path);
@@ -109,20 +109,21 @@ constexpr std::size_t guard_walk_limit = 1024; // directory entries, all grants 
 
 void add_grants(tree_builder& tree, std::vector<located_grant>& grants) {
     for (auto& g : grants)
-        tree.add({.path = g.where.real,
-                  .kind = entry_kind::bind,
-                  .origin = origin::asked,
-                  .mode = g.mode,
-                  .text = g.where.real,
-                  .identity = g.identity,
-                  .pin = std::move(g.pin)});
+        if (!g.is_shown)
+            tree.add({.path = g.where.real,
+                      .kind = entry_kind::bind,
+                      .origin = g.for_program ? origin::program : origin::asked,
+                      .mode = g.mode,
+                      .text = g.where.real,
+                      .identity = g.identity,
+                      .pin = std::move(g.pin)});
     for (auto& g : grants)
         for (auto& [path, target] : g.where.links)
             // A link inside something mounted is there already.
-            if (!tree.covered(path))
+            if (!tree.covered(path) && !(g.for_program && is_system_place(path)))
                 tree.add({.path = path,
                           .kind = entry_kind::link,
-                          .origin = origin::asked,
+                          .origin = g.for_program ? origin::program : origin::asked,
                           .text = target});
 }
 
@@ -175,9 +176,11 @@ void add_grants(tree_builder& tree, std::vector<located_grant>& grants) {
 }
 
 // A name with a slash is taken as it is; another is looked for along the agent's own PATH.
-[[nodiscard]] auto candidates(const std::string& program) -> std::vector<std::string> {
+[[nodiscard]] auto candidates(const std::string& program, const std::vector<std::string>& first)
+    -> std::vector<std::string> {
     if (program.find('/') != std::string::npos) return {program};
     std::vector<std::string> out;
+    for (const auto& directory : first) out.push_back(directory + "/" + program);
     for (auto rest = search_path; !rest.empty();) {
         const auto directory = rest.substr(0, rest.find(':'));
         rest.remove_prefix(std::min(directory.size() + 1, rest.size()));
@@ -243,9 +246,10 @@ auto make_plan(const profile& wish) -> result<plan> {
         return fail(errc::invalid_input, "plan.command", "no command was given",
                     "put the command after --, as in: glove exec --workspace . -- bash");
     plan out;
+    out.notes = wish.notes;
     out.user = {.uid = ::geteuid(), .gid = ::getegid()};
     out.argv = wish.argv;
-    out.programs = candidates(wish.argv.front());
+    out.programs = candidates(wish.argv.front(), wish.path_directories);
     out.network = wish.network;
     GLOVE_TRY(out.bridge, plan_bridge(wish.egress, wish.network));
     out.limits = wish.limits;

@@ -186,6 +186,11 @@ enum class links : std::uint8_t { as_they_are, resolved };
 
 } // namespace
 
+auto is_system_place(std::string_view real) noexcept -> bool {
+    return std::ranges::any_of(system_places,
+                               [&](const char* place) { return sys::holds(place, real); });
+}
+
 auto discover_system(const std::string& root) -> result<std::vector<tree_entry>> {
     std::vector<tree_entry> tree;
     for (const auto* const place : system_places)

@@ -24,7 +24,8 @@ using json = wire::json::writer;
 }
 
 [[nodiscard]] auto origin_name(origin from) -> std::string_view {
-    constexpr std::string_view names[] = {"system", "managed", "asked", "hidden", "guarded"};
+    constexpr std::string_view names[] = {"system",  "managed", "asked",
+                                          "program", "hidden",  "guarded"};
     static_assert(std::size(names) == static_cast<std::size_t>(origin::guarded) + 1);
     return names[static_cast<std::size_t>(from)];
 }
@@ -209,6 +210,8 @@ auto explain_text(const container::plan& plan) -> std::string {
     std::string out;
     out += section("Can be changed (your files)", names(plan, bound(access::write, origin::asked)));
     out += section("Can be read (your files)", names(plan, bound(access::read, origin::asked)));
+    out += section("Can be read (programs of yours)",
+                   names(plan, bound(access::read, origin::program)));
     out += section("Hidden or masked", names(plan, kind(entry_kind::mask)));
     out += section("Can be read (system)", names(plan, bound(access::read, origin::system)));
     out += section("Private and writable, gone afterwards", names(plan, kind(entry_kind::scratch)));

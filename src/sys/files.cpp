@@ -54,6 +54,7 @@ auto inspect(fd_ref file) -> result<file_facts> {
                      .type = static_cast<::mode_t>(found.stx_mode & S_IFMT)},
         .permissions = static_cast<::mode_t>(found.stx_mode & permission_bits),
         .owner = found.stx_uid,
+        .group = found.stx_gid,
         .links = found.stx_nlink,
         .size = found.stx_size,
     };

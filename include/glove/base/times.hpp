@@ -1,4 +1,5 @@
-// Moments as people write them: RFC 3339, or an age such as 10m. Time is nanoseconds since 1970.
+// Moments and lengths of time as people write them: RFC 3339, an age such as 10m, a limit such as
+// 90s. Moments are nanoseconds since 1970.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -92,6 +93,29 @@ inline constexpr std::int64_t second_ns = 1'000'000'000;
     constexpr std::uint64_t most = 100ULL * 366 * 86'400;
     if (unit == 0 || *number > most / unit) return std::nullopt;
     return static_cast<std::int64_t>(*number * unit) * detail::second_ns;
+}
+
+// How long something may take: 90 and 90s, 500ms, 10m, 2h. At most 100 years, which a 64-bit count
+// of nanoseconds holds with room for the clock it is added to.
+struct duration_reading {
+    std::uint64_t ms = 0;
+    std::string_view complaint = {}; // empty when it was understood; goes after the value
+};
+[[nodiscard]] constexpr auto parse_duration(std::string_view text) noexcept -> duration_reading {
+    constexpr std::string_view not_a_time = "is not a time such as 90s, 10m or 2h";
+    constexpr std::uint64_t most = 100ULL * 366 * 24 * 3'600'000;
+    const auto whole = text.size();
+    const auto number = detail::take_digits(text);
+    if (!number || whole - text.size() > 9) return {.complaint = not_a_time};
+    const std::uint64_t unit = text == "ms"                  ? 1
+                               : text.empty() || text == "s" ? 1000
+                               : text == "m"                 ? 60'000
+                               : text == "h"                 ? 3'600'000
+                                                             : 0;
+    if (unit == 0) return {.complaint = not_a_time};
+    if (*number > most / unit) return {.complaint = "is more than 100 years"};
+    if (*number == 0) return {.complaint = "is no time at all"};
+    return {.ms = *number * unit};
 }
 
 // 2026-01-31T23:59:59Z, which `parse_rfc3339` reads; without what is less than a second.

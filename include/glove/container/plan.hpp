@@ -30,6 +30,7 @@ enum class origin : std::uint8_t {
     system,  // discovered: programs, libraries, certificates
     managed, // made by Glove
     asked,   // a grant of the operator
+    program, // what a program needs that the operator asked for
     hidden,  // --hide
     guarded, // a socket or FIFO found inside a grant or a system place
 };
@@ -98,6 +99,9 @@ struct resolved_path {
 // The system view found under `root` ("" is the host): links stay links, what is missing is left
 // out.
 [[nodiscard]] auto discover_system(const std::string& root) -> result<std::vector<tree_entry>>;
+
+// Whether `real`, which is canonical, lies in one of the places whose programs every agent sees.
+[[nodiscard]] auto is_system_place(std::string_view real) noexcept -> bool;
 
 // Files of /etc that Glove writes itself. `bridge` is null where nothing can be reached.
 [[nodiscard]] auto identity_files(const user_identity& user, std::string_view shell,

@@ -22,6 +22,8 @@ struct grant {
     std::string_view flag;
     std::string path; // as given; relative ones start at the caller's working directory
     access mode = access::read;
+    // What a program needs. It is left out where it can be seen anyway, and listed apart.
+    bool for_program = false;
 };
 
 struct limits {
@@ -43,11 +45,13 @@ struct profile {
     std::vector<grant> grants;
     std::vector<std::string> hidden; // paths inside a grant that must not be seen
     std::vector<std::pair<std::string, std::string>> environment; // NAME, VALUE
+    std::vector<std::string> path_directories;                    // before the system's on PATH
     network_tier network = network_tier::offline;
     egress_wish egress;
     container::limits limits;
     // Glove's own files: no grant may hold one or lie inside one.
     std::vector<std::string> control_paths;
+    std::vector<std::string> notes; // what the operator should know; a sentence each
 };
 
 } // namespace glove::container

@@ -26,6 +26,7 @@ struct file_facts {
     file_identity identity;
     ::mode_t permissions = 0; // the low twelve bits of st_mode
     ::uid_t owner = 0;
+    ::gid_t group = 0;
     std::uint64_t links = 0;
     std::uint64_t size = 0; // bytes
 };

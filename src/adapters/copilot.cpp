@@ -1,0 +1,38 @@
+// GitHub Copilot CLI.
+//
+// It has no sandbox of its own that would have to be switched off. It asks before it acts, as ever.
+#include "adapters/agents.hpp"
+#include <array>
+
+namespace glove::adapters {
+
+namespace {
+
+constexpr std::array<std::string_view, 1> command{"copilot"};
+constexpr std::array<std::string_view, 1> own_places{".local/bin/copilot"};
+constexpr std::array<std::string_view, 4> passed{"COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN",
+                                                 "COPILOT_MODEL"};
+constexpr std::array<std::string_view, 1> set{"COPILOT_AUTO_UPDATE=false"};
+constexpr std::array destinations{
+    destination{"github.com", "login"},
+    destination{"api.github.com", "login, and its GitHub tools"},
+    destination{".githubcopilot.com", "the model"},
+};
+constexpr std::array<std::string_view, 1> credentials{".copilot/config.json"};
+
+} // namespace
+
+constexpr agent_description copilot{
+    .name = "copilot",
+    .title = "GitHub Copilot CLI",
+    .install = "npm install -g @github/copilot",
+    .command = command,
+    .own_places = own_places,
+    .passed_environment = passed,
+    .set_environment = set,
+    .destinations = destinations,
+    .credentials = credentials,
+    .seeds = {},
+};
+
+} // namespace glove::adapters
