@@ -4,9 +4,12 @@
 #include "cli/report_error.hpp"
 #include "cli/verbs.hpp"
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <glove/base/numbers.hpp>
+#include <glove/base/text.hpp>
 #include <glove/base/times.hpp>
 #include <glove/container/plan.hpp>
+#include <glove/host/homes.hpp>
 #include <glove/run/exec.hpp>
 #include <glove/sys/user_directories.hpp>
 
@@ -31,6 +34,7 @@ Exit status: the command's own, 128+n when signal n ended it; 2 usage,
 struct exec_words {
     run::exec_request request;
     std::vector<std::string> read, write, environment;
+    std::string home;    // a name; empty and "none": one that ends with the run
     std::string network; // empty: what the other flags need
     std::string profile;
     bool path = false;
@@ -92,6 +96,9 @@ void declare(CLI::App& app, exec_words& words) {
     app.add_flag("--path", words.path, "Offer the programs of your home that are on your PATH");
     repeatable(app, "--env", words.environment, "NAME[=VALUE]",
                "Pass a variable on, or set it (repeatable)");
+    app.add_option("--home", words.home,
+                   "Home that is kept for further runs; none (default): private, gone afterwards")
+        ->type_name("NAME");
     app.add_option("--net", words.network,
                    "offline (default), local (own loopback only) or sealed (no sockets)")
         ->type_name("TIER")
@@ -203,20 +210,82 @@ void declare(CLI::App& app, exec_words& words) {
     return parse_options(app, "glove exec [OPTIONS] -- COMMAND [ARGUMENT...]", call);
 }
 
+[[nodiscard]] auto run_request(run::exec_request request) -> int {
+    const auto status = run::exec(std::move(request));
+    if (status) return *status;
+    report_error(status.error());
+    return static_cast<int>(run::status_of(status.error()));
+}
+
+void tell(const std::vector<std::string>& sentences) {
+    for (const auto& each : sentences)
+        (void)std::fputs(("glove: " + printable(each) + "\n").c_str(), stderr);
+}
+
 [[nodiscard]] auto refused(const error& problem) -> int {
+    report_error(problem);
+    return static_cast<int>(run::exit_status::refused);
+}
+
+// What was not understood, or names what is not there.
+[[nodiscard]] auto not_started(const error& problem) -> int {
     if (problem.step != "profile.program" || problem.code != errc::not_found)
         return usage_failure(problem);
     report_error(problem);
     return static_cast<int>(run::exit_status::not_found);
 }
 
+// The home of a run: the one that is named, or that of the profile for this workspace.
+[[nodiscard]] auto home_of(const exec_words& words, const host::run_profile* profile)
+    -> result<host::home_wish> {
+    host::home_wish out;
+    out.name = words.home;
+    const auto& asked = words.request.profile;
+    if (profile != nullptr) {
+        out.profile = profile->name;
+        out.credentials = profile->credentials;
+        out.seeds = profile->seeds;
+        if (asked.workspace) {
+            GLOVE_TRY(auto project, container::resolve(*asked.workspace));
+            out.project = std::move(project.real);
+        }
+    }
+    GLOVE_TRY(out.grants, host::grants_of(asked));
+    return out;
+}
+
+// The home is open for as long as the command runs.
+[[nodiscard]] auto run_in_home(exec_words& words, const host::run_profile* with) -> int {
+    if (!words.home.empty())
+        if (const auto good = host::check_home_name(words.home); !good)
+            return usage_failure(good.error());
+    const auto wish = home_of(words, with);
+    if (!wish) return refused(wish.error());
+    auto& profile = words.request.profile;
+    if (words.request.explain) {
+        auto seen = host::look_at_home(*wish);
+        if (!seen) return refused(seen.error());
+        profile.home = *std::move(seen);
+        return run_request(std::move(words.request));
+    }
+    auto home = host::open_home::open(*wish);
+    if (!home) return refused(home.error());
+    tell(home->warnings());
+    profile.home = home->directory();
+    const int status = run_request(std::move(words.request));
+    const auto returned = home->finish();
+    if (!returned) return refused(returned.error());
+    tell(*returned);
+    return status;
+}
+
+// A profile has a home that is kept; without one, only a home that is named is.
 [[nodiscard]] auto start(exec_words words, const invocation& call, const host::run_profile* wish)
     -> int {
-    if (const auto good = complete(words, call, wish); !good) return refused(good.error());
-    const auto status = run::exec(std::move(words.request));
-    if (status) return *status;
-    report_error(status.error());
-    return static_cast<int>(run::status_of(status.error()));
+    if (const auto good = complete(words, call, wish); !good) return not_started(good.error());
+    const bool kept = words.home.empty() ? wish != nullptr : words.home != "none";
+    if (!kept) return run_request(std::move(words.request));
+    return run_in_home(words, wish);
 }
 
 [[nodiscard]] auto find_profile(const std::string& name) -> result<host::effective_profile> {
@@ -235,7 +304,7 @@ void declare(CLI::App& app, exec_words& words) {
     if (const auto ended = parse(words, app, whole)) return *ended;
     const auto workspace = words.request.profile.workspace.value_or(std::string{});
     const auto wish = host::prepare_profile(*profile, workspace);
-    if (!wish) return refused(wish.error());
+    if (!wish) return not_started(wish.error());
     return start(std::move(words), whole, &*wish);
 }
 

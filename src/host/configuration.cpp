@@ -3,8 +3,8 @@
 #include "host/trusted.hpp"
 #include <algorithm>
 #include <cstdlib>
-#include <glove/base/ascii.hpp>
 #include <glove/base/text.hpp>
+#include <glove/host/homes.hpp>
 #include <glove/sys/user_directories.hpp>
 #include <sys/stat.h>
 
@@ -97,8 +97,8 @@ struct place {
     const auto title = "[profile." + printable(name.substr(0, longest_name)) + "]";
     const place at{file, line_of(node), title};
     if (!is_profile_name(name))
-        return refuse(at, "is not a name of letters, digits, - and _",
-                      "name it otherwise, with at most 64 letters");
+        return refuse(at, "is not a name of a-z, 0-9, - and _",
+                      "name it otherwise, with at most 64 of them");
     const auto* const table = node.as_table();
     if (table == nullptr) return refuse(at, "is not a table", "begin a profile by " + title);
     configured_profile out{.name = std::string{name}, .line = at.line, .extends = {}, .values = {}};
@@ -120,10 +120,7 @@ struct place {
 } // namespace
 
 auto is_profile_name(std::string_view name) noexcept -> bool {
-    return !name.empty() && name.size() <= longest_name && name.front() != '-' &&
-           std::ranges::all_of(name, [](char c) {
-               return is_lower(c) || is_upper(c) || is_digit(c) || c == '-' || c == '_';
-           });
+    return is_home_name(name) && name.find('.') == std::string_view::npos;
 }
 
 auto parse_configuration(std::string_view text, const std::string& file, const std::string& home)

@@ -24,7 +24,7 @@ struct configuration {
     std::vector<configured_profile> profiles; // by name
 };
 
-// Whether it can name a profile: letters, digits, "-" and "_", at most 64.
+// Whether it can name a profile: a-z, 0-9, "-" and "_", at most 64. Such a name can name a home.
 [[nodiscard]] auto is_profile_name(std::string_view name) noexcept -> bool;
 
 // `home` stands for "~"; empty when there is none.

@@ -4,6 +4,7 @@
 #include <glove/base/text.hpp>
 #include <glove/base/times.hpp>
 #include <glove/container/network_tier.hpp>
+#include <glove/host/homes.hpp>
 #include <glove/host/settings.hpp>
 #include <glove/net/egress_rules.hpp>
 #include <glove/sys/files.hpp>
@@ -92,6 +93,11 @@ constexpr unsigned most_connections = 65'536;
     return std::nullopt;
 }
 
+[[nodiscard]] auto check_home(std::string& text, const std::string&) -> complaint {
+    if (text == "none" || is_home_name(text)) return std::nullopt;
+    return "is not none, nor a name of a-z, 0-9, '.', '_' and '-'";
+}
+
 [[nodiscard]] auto check_nothing(std::string&, const std::string&) -> complaint {
     return std::nullopt;
 }
@@ -119,6 +125,8 @@ constexpr setting_kind duration{false, false, text_only, "a string such as \"90s
                                 check_duration};
 constexpr setting_kind size{false, false, text_or_integer, "a string such as \"64MB\", or bytes",
                             check_size};
+constexpr setting_kind home_name{false, false, text_only, "a string: a name, or \"none\"",
+                                 check_home};
 constexpr setting_kind truth{false, false, truth_only, "true or false", check_nothing};
 
 // The order is that of `glove profile show`.
@@ -130,6 +138,7 @@ constexpr std::array rows{
     setting{"hide", &paths, "--hide", "Paths inside of those that stay unreadable"},
     setting{"path", &truth, "--path", "Offer the programs of your home that are on your PATH"},
     setting{"env", &variables, "--env", "Variables that are passed on if you have them, or set"},
+    setting{"home", &home_name, "--home", "The home that is kept for further runs"},
     setting{"net", &tier, "--net", "The network tier"},
     setting{"egress-allow", &rules, "--egress-allow", "Destinations that may be reached"},
     setting{"publish", &ports, "--publish", "Ports served inside that this machine may reach"},

@@ -1,6 +1,7 @@
 // Files that others may have prepared: opened without following links, checked on the open
 // descriptor, replaced whole by a rename. Never decides on a path what it can ask of a descriptor.
 #include "sys/syscalls.hpp"
+#include <array>
 #include <climits>
 #include <cstdio>
 #include <glove/sys/entropy.hpp>
@@ -57,7 +58,20 @@ auto inspect(fd_ref file) -> result<file_facts> {
         .group = found.stx_gid,
         .links = found.stx_nlink,
         .size = found.stx_size,
+        .changed_ns = found.stx_ctime.tv_sec * 1'000'000'000LL + found.stx_ctime.tv_nsec,
     };
+}
+
+auto open_beneath(fd_ref root, const std::string& path, int flags) -> result<unique_fd> {
+    ::open_how how{};
+    how.flags = static_cast<std::uint64_t>(flags) | O_CLOEXEC | O_NOCTTY;
+    how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV;
+    unique_fd fd{openat2(root.get(), path.c_str(), how)};
+    // EAGAIN: a rename elsewhere kept the kernel from being sure; it is never an answer.
+    for (int again = 0; !fd && errno == EAGAIN && again < 32; ++again)
+        fd = unique_fd{openat2(root.get(), path.c_str(), how)};
+    if (!fd) return fail_os("file.open_beneath", errno, path);
+    return fd;
 }
 
 auto read_link(const std::string& path) -> result<std::string> {
@@ -162,6 +176,15 @@ auto make_private_directory(const std::string& path) -> result<unique_fd> {
     return directory;
 }
 
+auto make_directory_in(fd_ref directory, const std::string& name) -> result<unique_fd> {
+    {
+        const umask_for_owner private_modes;
+        if (::mkdirat(directory.get(), name.c_str(), 0700) != 0 && errno != EEXIST)
+            return fail_os("file.make_directory", errno, name);
+    }
+    return open_beneath(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+}
+
 auto open_private_append(fd_ref directory, const std::string& name) -> result<unique_fd> {
     constexpr int flags = O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
     auto file = open_plain(directory.get(), name.c_str(), flags | O_CREAT | O_EXCL, 0600);
@@ -209,15 +232,55 @@ auto check_replaceable(fd_ref directory, const std::string& name) -> result<> {
     return {};
 }
 
+namespace {
+
+[[nodiscard]] auto put_in_place(fd_ref directory, const new_file& made, const std::string& name,
+                                unsigned flags) -> result<> {
+    if (::renameat2(directory.get(), made.name.c_str(), directory.get(), name.c_str(), flags) != 0)
+        return fail_os("file.rename", errno, name);
+    return {};
+}
+
+[[nodiscard]] auto drop_if_failed(fd_ref directory, const new_file& made, result<> done)
+    -> result<> {
+    if (!done) (void)::unlinkat(directory.get(), made.name.c_str(), 0);
+    return done;
+}
+
+[[nodiscard]] auto through_to_disk(fd_ref file, std::int64_t changed_ns) -> result<> {
+    constexpr std::int64_t second = 1'000'000'000;
+    const ::timespec when{.tv_sec = changed_ns / second, .tv_nsec = changed_ns % second};
+    const std::array times{when, when};
+    if (::futimens(file.get(), times.data()) != 0) return fail_os("file.times");
+    return sync(file);
+}
+
+} // namespace
+
 auto replace_private_file(fd_ref directory, const std::string& name, std::string_view content)
     -> result<> {
     GLOVE_TRY(const auto made, make_beside(directory, name));
     auto written = write_all(made.file, content);
-    if (written &&
-        ::renameat(directory.get(), made.name.c_str(), directory.get(), name.c_str()) != 0)
-        written = fail_os("file.rename", errno, name);
-    if (!written) (void)::unlinkat(directory.get(), made.name.c_str(), 0);
-    return written;
+    if (written) written = put_in_place(directory, made, name, 0);
+    return drop_if_failed(directory, made, std::move(written));
+}
+
+auto replace_durably(fd_ref directory, const std::string& name, std::string_view content,
+                     std::int64_t changed_ns) -> result<> {
+    GLOVE_TRY(const auto made, make_beside(directory, name));
+    auto written = write_all(made.file, content);
+    if (written) written = through_to_disk(made.file, changed_ns);
+    if (written) written = put_in_place(directory, made, name, 0);
+    GLOVE_CHECK(drop_if_failed(directory, made, std::move(written)));
+    return sync(directory);
+}
+
+auto create_private_file(fd_ref directory, const std::string& name, std::string_view content)
+    -> result<> {
+    GLOVE_TRY(const auto made, make_beside(directory, name));
+    auto written = write_all(made.file, content);
+    if (written) written = put_in_place(directory, made, name, RENAME_NOREPLACE);
+    return drop_if_failed(directory, made, std::move(written));
 }
 
 auto is_normal_absolute(std::string_view path) noexcept -> bool {

@@ -54,6 +54,7 @@ auto samples() -> const std::map<std::string_view, sample>& {
         {"hide", {R"(["~/b/.env"])", {"/home/you/b/.env"}}},
         {"path", {"true", {"true"}}},
         {"env", {R"(["KEY", "A=b=c", "E="])", {"KEY", "A=b=c", "E="}}},
+        {"home", {R"("work.2")", {"work.2"}}},
         {"net", {R"("local")", {"local"}}},
         {"egress-allow", {R"([".example.com", "a.example:22"])", {".example.com", "a.example:22"}}},
         {"publish", {"[3000, 1]", {"3000", "1"}}},
@@ -148,6 +149,8 @@ TEST(Configuration, WhatIsUnknownOrRepeatedIsRefusedWhereItStands) {
     expect_refused("profile = 3\n", "1: profile", "not a table");
     expect_refused("[profile]\np = 3\n", "2: [profile.p]", "not a table");
     expect_refused("[profile.\"a b\"]\n", "1: [profile.a b]", "is not a name");
+    expect_refused("[profile.Work]\n", "1: [profile.Work]", "is not a name");
+    expect_refused("[profile.none]\n", "1: [profile.none]", "is not a name");
     expect_refused("[profile.\"\"]\n", "1: ", "is not a name");
     expect_refused("[profile." + std::string(65, 'x') + "]\n", "1: ", "is not a name");
     expect_refused("[profile.p]\nextends = [\"claude\"]\n", "2: [profile.p] extends", "");

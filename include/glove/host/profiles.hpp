@@ -10,6 +10,7 @@
 #include <glove/adapters/agent.hpp>
 #include <glove/base/error.hpp>
 #include <glove/container/profile.hpp>
+#include <glove/host/homes.hpp>
 #include <glove/host/settings.hpp>
 #include <memory>
 #include <optional>
@@ -49,11 +50,6 @@ private:
     std::unique_ptr<content> content_;
 };
 
-// A file of the new home: its path relative to it, and what it begins with.
-struct home_seed {
-    std::string path, content;
-};
-
 // What a run needs beside the options: looked up on this machine.
 struct run_profile {
     std::string name;
@@ -65,7 +61,7 @@ struct run_profile {
     std::vector<std::string> files;       // to be seen, read-only
     std::vector<std::string> path_directories;
     std::vector<std::string> credentials; // of the home, relative
-    std::vector<home_seed> seeds;         // written where there is none
+    std::vector<seed_file> seeds;         // written where nothing has their name
 };
 // `workspace` is the directory of the run, whose programs are not the caller's.
 [[nodiscard]] auto prepare_profile(const effective_profile& profile, const std::string& workspace)
