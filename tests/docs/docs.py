@@ -87,7 +87,8 @@ def links(project):
 # -- options ----------------------------------------------------------------------------------------
 
 # Each has a page docs/VERB.md with a table of its options, and a manual page.
-VERBS = ("exec", "doctor", "log")
+VERBS = ("exec", "doctor", "log", "profile")
+PAGES = {"profile": "docs/profiles.md"}
 
 
 def real_options(project, verb="exec"):
@@ -136,7 +137,7 @@ def options(project):
         for word in sorted(bare_options(text) - every):
             yield name, f"names {word}, which no verb has"
     for verb in VERBS:
-        page, sheet = f"docs/{verb}.md", f"docs/man/glove-{verb}.1"
+        page, sheet = PAGES.get(verb, f"docs/{verb}.md"), f"docs/man/glove-{verb}.1"
         table = {cell.split()[0] for cell in first_cells(project.texts[page], "options")}
         manual = project.texts[sheet]
         for name, described in ((page, table), (sheet, manual_described(manual))):
@@ -264,6 +265,38 @@ def doctor_effects(project):
     return [[f"`{code}`", None, effect or no_exec] for code, effect in rows]
 
 
+def profile_keys(project):
+    """The rows of a profile: key, what it takes, option, meaning."""
+    source = project.read("src/host/settings.cpp")
+    kinds = {name: "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', takes)).replace('\\"', '"') for name, takes in
+             re.findall(r"constexpr setting_kind (\w+)\{[^\"]*((?:\"(?:[^\"\\]|\\.)*\"\s*)+)", source)}
+    rows = re.findall(r'setting\{"([\w-]+)",\s*&(\w+),\s*"([\w-]*)",\s*"([^"]*)"\}', source)
+    return [[f"`{key}`", kinds[kind], f"`{flag}`" if flag else "", meaning] for key, kind, flag, meaning in rows]
+
+
+def agent_files(project):
+    names = re.search(r"constexpr std::array all\{([^}]*)\}", project.read("src/adapters/agents.cpp"))[1]
+    return {name: project.read(f"src/adapters/{name}.cpp") for name in re.findall(r"&(\w+)", names)}
+
+
+def agents(project):
+    for name, text in agent_files(project).items():
+        said = dict(re.findall(r'\.(name|title|install) = "([^"]*)"', text))
+        yield [f"`{said['name']}`", said["title"], f"`{said['install']}`"]
+
+
+def agent_destinations(project):
+    for name, text in agent_files(project).items():
+        for rule, reason in re.findall(r'destination\{"([^"]*)",\s*"([^"]*)"\}', text):
+            yield [f"`{name}`", f"`{rule}`", reason]
+
+
+def manual_keys(project):
+    """The keys that the manual page of the configuration file describes."""
+    keys = project.texts["docs/man/glove.toml.5"].split(".SH KEYS")[1].split(".SH")[0].replace("\\-", "-")
+    return re.findall(r"^\.TP\n\.B ([a-z-]+)$", keys, re.M)
+
+
 def places(project):
     return sorted(entry["path"] for entry in project.plan()["tree"] if entry["kind"] == "scratch")
 
@@ -284,6 +317,10 @@ def expected_tables(project):
     yield story, "steps", [[f"`{name}`", None, layer] for name, layer in setup_steps(project)]
     yield "docs/doctor.md", "checks", [[f"`{code}`"] for code in doctor_checks(project)]
     yield "docs/doctor.md", "checks", doctor_effects(project)
+    page = "docs/profiles.md"
+    yield page, "profile-keys", profile_keys(project)
+    yield page, "agents", list(agents(project))
+    yield page, "destinations", list(agent_destinations(project))
     folders = re.search(r"foreach\(component ([\w ]+)\)", project.read("src/CMakeLists.txt"))[1].split()
     yield story, "messages", list(messages(project))
     yield story, "components", [[f"`{name}`"] for name in folders]
@@ -342,6 +379,9 @@ def constants(project):
                         ("docs/exec.md", f"{inode:g} KiB")):
         if words not in " ".join(project.texts[page].split()):
             yield page, f'does not say "{words}"'
+    keys = ["extends"] + [row[0].strip("`") for row in profile_keys(project)]
+    if manual_keys(project) != keys:
+        yield "docs/man/glove.toml.5", f"the keys are {keys}"
     manual = project.texts["docs/man/glove-exec.1"].split(".SH EXIT STATUS")[1]
     if re.findall(r"^\.B (\d+)$", manual, re.M) != declared_statuses(project):
         yield "docs/man/glove-exec.1", f"the statuses are {declared_statuses(project)}"

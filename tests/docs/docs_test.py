@@ -131,6 +131,11 @@ class Rules(unittest.TestCase):
         self.fires("constants", PAGE, ".TP\n.B 126", ".TP\n.B 124", "the statuses are")
         self.fires("constants", PAGE, "5 seconds later", "9 seconds later", "5 seconds later")
 
+    def test_keys_of_the_configuration(self):
+        sheet = "docs/man/glove.toml.5"
+        self.fires("constants", sheet, ".B wall\\-time", ".B wall\\-clock", "the keys are")
+        self.fires("constants", sheet, ".TP\n.B home\n", ".PP\n.B home\n", "the keys are")
+
     def test_commands(self):
         self.fires("runs", README, "buy milk\n$", "buy bread\n$", "printed")
         self.fires("runs", README, "$ mkdir -p ~/demo ~/notes && cd ~/demo", "$ false", "ended with 1")
