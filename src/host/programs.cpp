@@ -132,7 +132,7 @@ struct walk {
         GLOVE_CHECK(refuse_wide(path, whole, at.search));
         add(at.out.files, std::move(whole));
     }
-    if (!file.links.empty() || !container::is_system_place(path)) add(at.out.files, path);
+    if (!container::is_system_place(path)) add(at.out.files, path); // a link of the system's is there
     add(at.out.directories, sys::parent_of(path));
     const auto wanted = interpreter_of(file);
     if (wanted.empty()) return {};

@@ -209,7 +209,7 @@ TEST(Profiles, ACircleAndAnUnknownParentAreRefused) {
     expect_refused("[profile.a]\nextends = \"b\"\n[profile.b]\nextends = \"a\"\n",
                    "3: ", "extends");
     expect_refused("[profile.p]\nextends = \"p\"\n", "1: ", "extends itself");
-    expect_refused("[profile.p]\nextends = \"none\"\n", "1: ", "no profile 'none'");
+    expect_refused("[profile.p]\nextends = \"nobody\"\n", "1: ", "no profile 'nobody'");
     const auto catalogue = parse("");
     EXPECT_EQ(catalogue->find("none").error().code, errc::not_found);
 }
@@ -271,7 +271,7 @@ protected:
         ::unsetenv("XDG_CONFIG_HOME");
         directory_ = home_.directory(".config/glove", 0700);
     }
-    [[nodiscard]] auto put(::mode_t mode = 0600) const -> std::string {
+    auto put(::mode_t mode = 0600) const -> std::string {
         return home_.file(".config/glove/config.toml", "[profile.p]\nnet = \"local\"\n", mode);
     }
     static auto is_found() -> bool {
