@@ -3,8 +3,10 @@
 #include "sys/syscalls.hpp"
 #include <climits>
 #include <cstdio>
+#include <cstdlib>
 #include <glove/sys/entropy.hpp>
 #include <glove/sys/files.hpp>
+#include <memory>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -57,6 +59,13 @@ auto inspect(fd_ref file) -> result<file_facts> {
         .links = found.stx_nlink,
         .size = found.stx_size,
     };
+}
+
+auto absolute(const std::string& path) -> result<std::string> {
+    if (path.starts_with('/')) return path;
+    const std::unique_ptr<char, decltype(&::free)> here{::get_current_dir_name(), ::free};
+    if (here == nullptr) return fail_os("file.working_directory");
+    return (std::string{here.get()} += '/') += path;
 }
 
 auto read_link(const std::string& path) -> result<std::string> {

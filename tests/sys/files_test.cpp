@@ -97,6 +97,34 @@ TEST(Inspect, TheFactsAreThoseOfTheFile) {
     EXPECT_EQ(facts_of(name).permissions, ::mode_t{04755});
 }
 
+TEST(Absolute, AnAbsolutePathStaysAsItIs) {
+    EXPECT_EQ(sys::absolute("/a//b/../c").value(), "/a//b/../c");
+}
+
+TEST(Absolute, ARelativeOneBeginsAtTheWorkingDirectory) {
+    const folder place;
+    const auto said = test::said_by([&] {
+        ::unsetenv("PWD");
+        if (::chdir(place.path().c_str()) != 0) return std::string{"no such place"};
+        return sys::absolute("b/../c").value();
+    });
+    EXPECT_EQ(said, place.path() + "/b/../c");
+}
+
+TEST(Absolute, AWorkingDirectoryThatIsGoneIsAnError) {
+    const folder place;
+    const auto said = test::said_by([&] {
+        ::unsetenv("PWD");
+        const auto gone = place / "gone";
+        if (::mkdir(gone.c_str(), 0700) != 0 || ::chdir(gone.c_str()) != 0 ||
+            ::rmdir(gone.c_str()) != 0)
+            return std::string{"could not be set up"};
+        const auto got = sys::absolute("b");
+        return got ? *got : std::string{got.error().step};
+    });
+    EXPECT_EQ(said, "file.working_directory");
+}
+
 TEST(ReadLink, TheTargetIsGivenAsItIsStored) {
     const folder place;
     EXPECT_EQ(sys::read_link(place.link("link", "../a//b")).value(), "../a//b");

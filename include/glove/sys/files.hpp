@@ -39,6 +39,8 @@ enum class follow : std::uint8_t {
 // O_PATH descriptor of what `path` names now: it stays this inode whatever happens to the name.
 [[nodiscard]] auto pin(const std::string& path, follow last) -> result<unique_fd>;
 [[nodiscard]] auto inspect(fd_ref file) -> result<file_facts>;
+// `path` with the caller's working directory in front, unless it is absolute; links are kept.
+[[nodiscard]] auto absolute(const std::string& path) -> result<std::string>;
 // Target of a symbolic link; EINVAL (errc::invalid_input) when `path` is something else.
 [[nodiscard]] auto read_link(const std::string& path) -> result<std::string>;
 [[nodiscard]] auto exists(const std::string& path) noexcept -> bool;
