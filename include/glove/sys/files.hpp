@@ -64,8 +64,9 @@ enum class follow : std::uint8_t {
 // Whether `replace_private_file` may be expected to work: the directory takes a new file, and
 // `name` is free or a regular file of the caller.
 [[nodiscard]] auto check_replaceable(fd_ref directory, const std::string& name) -> result<>;
-// Replaces `name` in `directory` (a new 0600 file, renamed into place) so that a reader sees the
-// old content or the whole new one.
+// Replaces `name` in `directory` by a new 0600 file, so that a reader sees the old content or the
+// whole new one. Killed, it leaves nothing of its own behind, but for two moments: a file system
+// without unnamed files, and the two calls in which a second name takes the first one over.
 [[nodiscard]] auto replace_private_file(fd_ref directory, const std::string& name,
                                         std::string_view content) -> result<>;
 
