@@ -57,13 +57,15 @@ auto inspect(fd_ref file) -> result<file_facts> {
         .owner = found.stx_uid,
         .links = found.stx_nlink,
         .size = found.stx_size,
+        .written_ns = found.stx_mtime.tv_sec * 1'000'000'000LL + found.stx_mtime.tv_nsec,
         .changed_ns = found.stx_ctime.tv_sec * 1'000'000'000LL + found.stx_ctime.tv_nsec,
     };
 }
 
 auto open_beneath(fd_ref root, const std::string& path, int flags) -> result<unique_fd> {
     ::open_how how{};
-    how.flags = static_cast<std::uint64_t>(flags) | O_CLOEXEC | O_NOCTTY;
+    how.flags = static_cast<std::uint64_t>(flags) | O_CLOEXEC;
+    if ((flags & O_PATH) == 0) how.flags |= O_NOCTTY;
     how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV;
     unique_fd fd{openat2(root.get(), path.c_str(), how)};
     // EAGAIN: a rename elsewhere kept the kernel from being sure; it is never an answer.
@@ -181,7 +183,7 @@ auto make_directory_in(fd_ref directory, const std::string& name) -> result<uniq
         if (::mkdirat(directory.get(), name.c_str(), 0700) != 0 && errno != EEXIST)
             return fail_os("file.make_directory", errno, name);
     }
-    return open_beneath(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    return open_beneath(directory, name, O_RDONLY | O_DIRECTORY);
 }
 
 auto open_private_append(fd_ref directory, const std::string& name) -> result<unique_fd> {
@@ -246,9 +248,9 @@ namespace {
     return done;
 }
 
-[[nodiscard]] auto through_to_disk(fd_ref file, std::int64_t changed_ns) -> result<> {
+[[nodiscard]] auto through_to_disk(fd_ref file, std::int64_t written_ns) -> result<> {
     constexpr std::int64_t second = 1'000'000'000;
-    const ::timespec when{.tv_sec = changed_ns / second, .tv_nsec = changed_ns % second};
+    const ::timespec when{.tv_sec = written_ns / second, .tv_nsec = written_ns % second};
     const std::array times{when, when};
     if (::futimens(file.get(), times.data()) != 0) return fail_os("file.times");
     return sync(file);
@@ -265,10 +267,10 @@ auto replace_private_file(fd_ref directory, const std::string& name, std::string
 }
 
 auto replace_durably(fd_ref directory, const std::string& name, std::string_view content,
-                     std::int64_t changed_ns) -> result<> {
+                     std::int64_t written_ns) -> result<> {
     GLOVE_TRY(const auto made, make_beside(directory, name));
     auto written = write_all(made.file, content);
-    if (written) written = through_to_disk(made.file, changed_ns);
+    if (written) written = through_to_disk(made.file, written_ns);
     if (written) written = put_in_place(directory, made, name, 0);
     GLOVE_CHECK(drop_if_failed(directory, made, std::move(written)));
     return sync(directory);

@@ -87,7 +87,8 @@ def links(project):
 # -- options ----------------------------------------------------------------------------------------
 
 # Each has a page docs/VERB.md with a table of its options, and a manual page.
-VERBS = ("exec", "doctor", "log")
+VERBS = ("exec", "doctor", "log", "home")
+PAGES = {"home": "docs/homes.md"}  # that are not called like the verb
 
 
 def real_options(project, verb="exec"):
@@ -136,7 +137,7 @@ def options(project):
         for word in sorted(bare_options(text) - every):
             yield name, f"names {word}, which no verb has"
     for verb in VERBS:
-        page, sheet = f"docs/{verb}.md", f"docs/man/glove-{verb}.1"
+        page, sheet = PAGES.get(verb, f"docs/{verb}.md"), f"docs/man/glove-{verb}.1"
         table = {cell.split()[0] for cell in first_cells(project.texts[page], "options")}
         manual = project.texts[sheet]
         for name, described in ((page, table), (sheet, manual_described(manual))):
@@ -222,7 +223,7 @@ def records(project):
         report, audit = folder + "/report", folder + "/audit"
         project.run("exec", "--report", report, "--audit-log", audit, "--", "true")
         project.run("exec", "--report", report + "2", "--audit-log", audit, "--", "no-such-program")
-        project.run("exec", "--report", report + "3", "--audit-log", audit, *EGRESS, "--",
+        project.run("exec", "--report", report + "3", "--audit-log", audit, *EGRESS, "--home", "docs", "--",
                     "bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/9; read -r answer <&3")
         reports = []
         for name in (report, report + "2", report + "3"):
