@@ -226,6 +226,17 @@ TEST_F(Homes, AHomeWithoutAProfileOnTheCommandLineKeepsItsOwn) {
     EXPECT_EQ(stored(), token("plain"));
 }
 
+TEST_F(Homes, ALoginFromBeforeTheProfileIsNotLost) {
+    log_in("one", token("of the profile"));
+    { agent_writes(opened(named("work")), login, token("from before")); }
+    auto wish = wish_of("one");
+    wish.name = "work";
+    const auto home = opened(wish);
+    EXPECT_THAT(home.warnings(), testing::ElementsAre(HasSubstr("later here")));
+    EXPECT_EQ(stored(), token("from before"));
+    EXPECT_EQ(former(), token("of the profile"));
+}
+
 TEST_F(Homes, ADeletedLoginComesAgain) {
     log_in("one", token("first"));
     { ASSERT_EQ(::unlink(path_in(opened(wish_of("one")), login).c_str()), 0); }
