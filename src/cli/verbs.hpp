@@ -37,6 +37,8 @@ auto log_verb(const invocation& call) -> int;
 void declare_log(CLI::App& app);
 auto profile_verb(const invocation& call) -> int;
 void declare_profile(CLI::App& app);
+auto home_verb(const invocation& call) -> int;
+void declare_home(CLI::App& app);
 auto completion_verb(const invocation& call) -> int;
 void declare_completion(CLI::App& app);
 

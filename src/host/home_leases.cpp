@@ -81,7 +81,7 @@ constexpr obstacle obstacles[] = {
 [[nodiscard]] auto read_store(const home_area& area, const std::string& profile,
                               const std::string& path) -> result<std::optional<file_content>> {
     GLOVE_TRY(const auto store, open_store(area, profile));
-    GLOVE_TRY(auto found, read_content(store, path));
+    GLOVE_TRY(auto found, read_content(store, path, place_of::store));
     if (const auto* const bad = std::get_if<defect>(&found))
         return fail(errc::not_permitted, "home.store",
                     area.credentials_path + "/" + profile + "/" + path + " " + bad->why,
@@ -135,7 +135,7 @@ struct exchange {
 }
 
 [[nodiscard]] auto take_back_one(exchange& at, lease& of) -> result<> {
-    GLOVE_TRY(const auto found, read_content(at.entry.top, of.path));
+    GLOVE_TRY(const auto found, read_content(at.entry.top, of.path, place_of::home));
     if (const auto* const bad = std::get_if<defect>(&found)) {
         at.told.push_back(sentence(at.entry, of.path, bad->why + ": it was not taken back"));
         return {};
@@ -158,7 +158,7 @@ struct loan {
 [[nodiscard]] auto prepare_loan(exchange& at, lease& of) -> result<std::optional<loan>> {
     GLOVE_TRY(auto kept, read_store(at.area, at.entry.record.profile, of.path));
     if (!kept) return std::optional<loan>{};
-    GLOVE_TRY(const auto found, read_content(at.entry.top, of.path));
+    GLOVE_TRY(const auto found, read_content(at.entry.top, of.path, place_of::home));
     if (const auto* const bad = std::get_if<defect>(&found)) {
         at.told.push_back(sentence(at.entry, of.path, bad->why + ": the login was not lent"));
         return std::optional<loan>{};
@@ -180,7 +180,7 @@ auto is_inner_path(std::string_view path) noexcept -> bool {
            sys::is_normal_absolute("/" + std::string{path});
 }
 
-auto read_content(sys::fd_ref top, const std::string& path) -> result<look> {
+auto read_content(sys::fd_ref top, const std::string& path, place_of from) -> result<look> {
     for (int i = 0; i < looks; ++i) {
         const auto file = sys::open_beneath(top, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
         if (!file) {
@@ -196,7 +196,9 @@ auto read_content(sys::fd_ref top, const std::string& path) -> result<look> {
         GLOVE_TRY(const auto after, sys::inspect(*file));
         if (!held_still(before, after)) continue;
         GLOVE_TRY(auto digest, digest_of(*bytes));
-        return look{file_content{*std::move(bytes), std::move(digest), after.changed_ns}};
+        return look{
+            file_content{*std::move(bytes), std::move(digest),
+                         from == place_of::home ? after.changed_ns : after.written_ns}};
     }
     return look{defect{"is being written"}};
 }

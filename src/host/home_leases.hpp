@@ -15,6 +15,8 @@ inline constexpr std::size_t largest_credential = 1UL << 20U;
 struct file_content {
     std::string bytes;
     std::string digest;
+    // When it was changed: in a home the kernel's word for it, in the store that of the home that it
+    // came from.
     std::int64_t changed_ns = 0;
 };
 struct nothing_there {};
@@ -22,7 +24,9 @@ struct defect {
     std::string why; // "is a link", ...
 };
 using look = std::variant<nothing_there, defect, file_content>;
-[[nodiscard]] auto read_content(sys::fd_ref top, const std::string& path) -> result<look>;
+enum class place_of : bool { home, store };
+[[nodiscard]] auto read_content(sys::fd_ref top, const std::string& path, place_of from)
+    -> result<look>;
 
 // Relative, in normal form, and not too long.
 [[nodiscard]] auto is_inner_path(std::string_view path) noexcept -> bool;

@@ -177,16 +177,25 @@ auto save(const home_entry& entry) -> result<> {
 auto lock_alone(const home_entry& entry) -> result<bool> { return try_lock(entry.lock, LOCK_EX); }
 auto lock_shared(const home_entry& entry) -> result<bool> { return try_lock(entry.lock, LOCK_SH); }
 
-auto names_in(sys::fd_ref directory) -> result<std::vector<std::string>> {
+auto each_name(sys::fd_ref directory, const std::function<bool(const std::string&)>& take)
+    -> result<> {
     sys::unique_fd again{::openat(directory.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
     if (!again) return fail_os("home.list");
     const std::unique_ptr<::DIR, directory_closer> opened{::fdopendir(again.get())};
     if (!opened) return fail_os("home.list");
     (void)again.release(); // the stream closes it
-    std::vector<std::string> out;
     while (const auto* const entry = ::readdir(opened.get()))
-        if (const std::string_view name{entry->d_name}; name != "." && name != "..")
-            out.emplace_back(name);
+        if (const std::string name{entry->d_name}; name != "." && name != ".." && !take(name))
+            break;
+    return {};
+}
+
+auto names_in(sys::fd_ref directory, std::size_t most) -> result<std::vector<std::string>> {
+    std::vector<std::string> out;
+    GLOVE_CHECK(each_name(directory, [&](const std::string& name) {
+        out.push_back(name);
+        return out.size() < most;
+    }));
     std::ranges::sort(out);
     return out;
 }

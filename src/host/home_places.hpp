@@ -11,6 +11,7 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <glove/base/error.hpp>
 #include <glove/sys/fd.hpp>
 #include <glove/sys/files.hpp>
@@ -73,8 +74,12 @@ struct home_entry {
 [[nodiscard]] auto lock_alone(const home_entry& entry) -> result<bool>;
 [[nodiscard]] auto lock_shared(const home_entry& entry) -> result<bool>;
 
-// Names in a directory, without "." and "..", in order.
-[[nodiscard]] auto names_in(sys::fd_ref directory) -> result<std::vector<std::string>>;
+// Names in a directory, without "." and "..", one by one, until `take` says no.
+[[nodiscard]] auto each_name(sys::fd_ref directory,
+                             const std::function<bool(const std::string&)>& take) -> result<>;
+// In order; no more than so many.
+[[nodiscard]] auto names_in(sys::fd_ref directory, std::size_t most = 65536)
+    -> result<std::vector<std::string>>;
 
 // PROFILE+DIGEST too, unlike `is_home_name`.
 [[nodiscard]] auto is_home_key(std::string_view name) noexcept -> bool;

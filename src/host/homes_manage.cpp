@@ -65,12 +65,14 @@ struct looked_at {
 
 [[nodiscard]] auto remove_leftovers(const home_area& area) -> result<> {
     GLOVE_TRY(const auto names, names_in(area.homes));
-    for (const auto& name : names)
-        if (name.starts_with(removed_prefix)) {
-            auto gone = remove_tree(area.homes, name, area.path + "/" + name);
-            if (!gone && gone.error().os != ENOENT) return gone; // another glove is at it, too
-        }
-    return {};
+    result<> first; // one that cannot be removed must not keep the others
+    for (const auto& name : names) {
+        if (!name.starts_with(removed_prefix)) continue;
+        auto gone = remove_tree(area.homes, name, area.path + "/" + name);
+        const bool elsewhere = !gone && gone.error().os == ENOENT; // another glove is at it, too
+        if (!gone && !elsewhere && first) first = std::move(gone);
+    }
+    return first;
 }
 
 // A home whose record cannot be read can still be removed.

@@ -83,7 +83,9 @@ private:
             GLOVE_CHECK(move_up(*inner, name, each));
         }
         const int still = unlink_one(top_, name);
-        return still == 0 || still == ENOTEMPTY ? result<>{} : problem(name, still);
+        // More than was read at once, or somebody still writes: the next round goes on.
+        if (still == 0 || still == ENOTEMPTY || still == EEXIST) return {};
+        return problem(name, still);
     }
 
     [[nodiscard]] auto move_up(sys::fd_ref from, const std::string& above, const std::string& name)
@@ -110,31 +112,31 @@ public:
     explicit counter(std::uint64_t limit) : limit_{limit} {}
 
     void count(sys::fd_ref directory, std::size_t depth) {
-        const auto names = names_in(directory);
-        if (!names) {
-            out_.counted_all = false;
-            return;
-        }
-        for (const auto& name : *names) {
+        const auto all = each_name(directory, [&](const std::string& name) {
             if (out_.entries == limit_) {
                 out_.counted_all = false;
-                return;
+                return false;
             }
-            ++out_.entries;
-            struct ::stat found{};
-            if (::fstatat(directory.get(), name.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0)
-                continue; // gone since, or not to be looked at
-            out_.bytes += static_cast<std::uint64_t>(found.st_blocks) * 512;
-            if (!S_ISDIR(found.st_mode)) continue;
-            const auto inner =
-                sys::open_beneath(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-            if (inner && depth < deepest_counted) count(*inner, depth + 1);
-            else out_.counted_all = false;
-        }
+            count_one(directory, name, depth);
+            return true;
+        });
+        if (!all) out_.counted_all = false;
     }
     [[nodiscard]] auto result_of() const -> tree_size { return out_; }
 
 private:
+    void count_one(sys::fd_ref directory, const std::string& name, std::size_t depth) {
+        ++out_.entries;
+        struct ::stat found{};
+        if (::fstatat(directory.get(), name.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0)
+            return; // gone since, or not to be looked at
+        out_.bytes += static_cast<std::uint64_t>(found.st_blocks) * 512;
+        if (!S_ISDIR(found.st_mode)) return;
+        const auto inner = sys::open_beneath(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+        if (inner && depth < deepest_counted) count(*inner, depth + 1);
+        else out_.counted_all = false;
+    }
+
     std::uint64_t limit_;
     tree_size out_;
 };

@@ -53,16 +53,19 @@ namespace {
                 "wait for the end of that run, or use --home OTHER");
 }
 
-// What the profile lends now. A home without a profile keeps the one that it had.
-void update_leases(home_record& record, const home_wish& wish) {
-    if (wish.profile.empty()) return;
-    std::vector<lease> next;
-    for (const auto& path : wish.credentials) {
-        const auto had = std::ranges::find(record.leases, path, &lease::path);
-        next.push_back(had != record.leases.end() ? *had : lease{.path = path, .known = {}});
-    }
+// What the profile lends now is looked at as well: a login that was there before is not to be lost.
+void add_leases(home_record& record, const home_wish& wish) {
+    if (wish.profile.empty()) return; // the home keeps the profile that it had
     record.profile = wish.profile;
-    record.leases = std::move(next);
+    for (const auto& path : wish.credentials)
+        if (std::ranges::count(record.leases, path, &lease::path) == 0)
+            record.leases.push_back({.path = path, .known = {}});
+}
+void drop_old_leases(home_record& record, const home_wish& wish) {
+    if (wish.profile.empty()) return;
+    std::erase_if(record.leases, [&](const lease& each) {
+        return std::ranges::count(wish.credentials, each.path) == 0;
+    });
 }
 
 // Paths may be any bytes, and the record is UTF-8.
@@ -72,8 +75,9 @@ void update_leases(home_record& record, const home_wish& wish) {
 
 [[nodiscard]] auto first_opening(const home_area& area, home_entry& entry, const home_wish& wish,
                                  std::vector<std::string>& told) -> result<> {
+    add_leases(entry.record, wish);
     GLOVE_CHECK(take_back(area, entry, told));
-    update_leases(entry.record, wish);
+    drop_old_leases(entry.record, wish);
     entry.record.project = recordable(wish.project);
     entry.record.grants_digest = wish.grants.digest;
     entry.record.grants_words = recordable(wish.grants.words);

@@ -62,6 +62,7 @@ auto inspect(fd_ref file) -> result<file_facts> {
         .group = found.stx_gid,
         .links = found.stx_nlink,
         .size = found.stx_size,
+        .written_ns = found.stx_mtime.tv_sec * 1'000'000'000LL + found.stx_mtime.tv_nsec,
         .changed_ns = found.stx_ctime.tv_sec * 1'000'000'000LL + found.stx_ctime.tv_nsec,
     };
 }
@@ -75,7 +76,8 @@ auto absolute(const std::string& path) -> result<std::string> {
 
 auto open_beneath(fd_ref root, const std::string& path, int flags) -> result<unique_fd> {
     ::open_how how{};
-    how.flags = static_cast<std::uint64_t>(flags) | O_CLOEXEC | O_NOCTTY;
+    how.flags = static_cast<std::uint64_t>(flags) | O_CLOEXEC;
+    if ((flags & O_PATH) == 0) how.flags |= O_NOCTTY;
     how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV;
     unique_fd fd{openat2(root.get(), path.c_str(), how)};
     // EAGAIN: a rename elsewhere kept the kernel from being sure; it is never an answer.
@@ -193,7 +195,7 @@ auto make_directory_in(fd_ref directory, const std::string& name) -> result<uniq
         if (::mkdirat(directory.get(), name.c_str(), 0700) != 0 && errno != EEXIST)
             return fail_os("file.make_directory", errno, name);
     }
-    return open_beneath(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    return open_beneath(directory, name, O_RDONLY | O_DIRECTORY);
 }
 
 auto open_private_append(fd_ref directory, const std::string& name) -> result<unique_fd> {
@@ -269,20 +271,20 @@ auto check_replaceable(fd_ref directory, const std::string& name) -> result<> {
 
 namespace {
 
-[[nodiscard]] auto through_to_disk(fd_ref file, std::int64_t changed_ns) -> result<> {
+[[nodiscard]] auto through_to_disk(fd_ref file, std::int64_t written_ns) -> result<> {
     constexpr std::int64_t second = 1'000'000'000;
-    const ::timespec when{.tv_sec = changed_ns / second, .tv_nsec = changed_ns % second};
+    const ::timespec when{.tv_sec = written_ns / second, .tv_nsec = written_ns % second};
     const std::array times{when, when};
     if (::futimens(file.get(), times.data()) != 0) return fail_os("file.times");
     return sync(file);
 }
 
-// `flags` are of renameat2; with `changed_ns` the content is on the disk before it has the name.
+// `flags` are of renameat2; with `written_ns` the content is on the disk before it has the name.
 [[nodiscard]] auto put_file(fd_ref directory, const std::string& name, std::string_view content,
-                            std::optional<std::int64_t> changed_ns, unsigned flags) -> result<> {
+                            std::optional<std::int64_t> written_ns, unsigned flags) -> result<> {
     const auto fill = [&](fd_ref file) -> result<> {
         GLOVE_CHECK(write_all(file, content));
-        return changed_ns ? through_to_disk(file, *changed_ns) : result<>{};
+        return written_ns ? through_to_disk(file, *written_ns) : result<>{};
     };
     if (const auto file = make_unnamed(directory); file) {
         GLOVE_CHECK(fill(file));
@@ -307,8 +309,8 @@ auto replace_private_file(fd_ref directory, const std::string& name, std::string
 }
 
 auto replace_durably(fd_ref directory, const std::string& name, std::string_view content,
-                     std::int64_t changed_ns) -> result<> {
-    GLOVE_CHECK(put_file(directory, name, content, changed_ns, 0));
+                     std::int64_t written_ns) -> result<> {
+    GLOVE_CHECK(put_file(directory, name, content, written_ns, 0));
     return sync(directory);
 }
 

@@ -38,6 +38,7 @@ TEST(Help, EachFitsOnOneScreenAndHasExamples) {
     expect_one_screen(glove({"exec", "--help"}));
     expect_one_screen(glove({"doctor", "--help"}));
     expect_one_screen(glove({"log", "--help"}));
+    expect_one_screen(glove({"home", "--help"}));
     expect_one_screen(glove({"completion", "--help"}));
 }
 
@@ -46,7 +47,7 @@ TEST(Help, TheShortAndTheLongFormSayTheSame) {
     const auto top = glove({"--help"}).out;
     EXPECT_EQ(glove({"-h"}).out, top);
     EXPECT_EQ(glove({"help"}).out, top);
-    for (const auto* verb : {"exec", "doctor", "log", "completion"}) {
+    for (const auto* verb : {"exec", "doctor", "log", "home", "completion"}) {
         EXPECT_EQ(glove({verb, "-h"}).out, glove({verb, "--help"}).out);
         EXPECT_THAT(top, HasSubstr(std::string{"\n  "} + verb + " "));
     }

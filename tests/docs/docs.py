@@ -87,8 +87,8 @@ def links(project):
 # -- options ----------------------------------------------------------------------------------------
 
 # Each has a page docs/VERB.md with a table of its options, and a manual page.
-VERBS = ("exec", "doctor", "log", "profile")
-PAGES = {"profile": "docs/profiles.md"}
+VERBS = ("exec", "doctor", "log", "profile", "home")
+PAGES = {"profile": "docs/profiles.md", "home": "docs/homes.md"}  # that are not called like the verb
 
 
 def real_options(project, verb="exec"):
@@ -251,7 +251,7 @@ def records(project):
         report, audit = folder + "/report", folder + "/audit"
         project.run("exec", "--report", report, "--audit-log", audit, "--", "true")
         project.run("exec", "--report", report + "2", "--audit-log", audit, "--", "no-such-program")
-        project.run("exec", "--report", report + "3", "--audit-log", audit, *EGRESS, "--",
+        project.run("exec", "--report", report + "3", "--audit-log", audit, *EGRESS, "--home", "docs", "--",
                     "bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/9; read -r answer <&3")
         reports = []
         for name in (report, report + "2", report + "3"):

@@ -29,7 +29,8 @@ struct file_facts {
     ::gid_t group = 0;
     std::uint64_t links = 0;
     std::uint64_t size = 0; // bytes
-    // The kernel's own note of the last change, in nanoseconds since 1970: nobody can set it.
+    std::int64_t written_ns = 0; // in nanoseconds since 1970; its owner can set it
+    // The kernel's own note of the last change, which nobody can set.
     std::int64_t changed_ns = 0;
 };
 
@@ -80,9 +81,9 @@ enum class follow : std::uint8_t {
 // without unnamed files, and the two calls in which a second name takes the first one over.
 [[nodiscard]] auto replace_private_file(fd_ref directory, const std::string& name,
                                         std::string_view content) -> result<>;
-// The same, through to the disk. `changed_ns` becomes the time of the file's last change.
+// The same, through to the disk. `written_ns` becomes the file's own.
 [[nodiscard]] auto replace_durably(fd_ref directory, const std::string& name,
-                                   std::string_view content, std::int64_t changed_ns) -> result<>;
+                                   std::string_view content, std::int64_t written_ns) -> result<>;
 // A new 0600 file, whole from the moment it has its name; errc::conflict when the name is taken, by
 // whatever it is.
 [[nodiscard]] auto create_private_file(fd_ref directory, const std::string& name,
