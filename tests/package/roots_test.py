@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Installs the Debian package in fresh roots, uses it there, and takes it away again.
 
-    roots_test.py FOLDER-OF-THE-PACKAGE FOLDER-FOR-ROOTS
+    roots_test.py FOLDER-OF-THE-PACKAGE FOLDER-FOR-ROOTS [CASE...]
+    roots_test.py FOLDER-OF-THE-PACKAGE FOLDER-FOR-ROOTS --prepare
 
 A root is a minimal system of this machine's distribution with its AppArmor, and, on Debian 12, one of
 Debian 13, whose AppArmor is newer. They come from the source that this machine's apt uses, and are kept as
@@ -158,4 +159,7 @@ if __name__ == "__main__":
     if os.geteuid() != 0:
         os.execvp("sudo", ["sudo", "-n", "--", sys.executable, "-B", *sys.argv])
     SUITES = [own_suite()] + (["trixie"] if own_suite() == "bookworm" else [])
-    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
+    if sys.argv[3:] == ["--prepare"]:
+        print("\n".join(map(archive, SUITES)))
+    else:
+        unittest.main(argv=sys.argv[:1] + sys.argv[3:])
