@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Installs the Debian package in fresh roots, uses it there, and takes it away again.
 
-    roots_test.py FOLDER-OF-THE-PACKAGE FOLDER-FOR-ROOTS
+    roots_test.py FOLDER-OF-THE-PACKAGE FOLDER-FOR-ROOTS [CASE...]
+    roots_test.py FOLDER-OF-THE-PACKAGE FOLDER-FOR-ROOTS --prepare
 
 A root is a minimal system of this machine's distribution with its AppArmor, and, on Debian 12, one of
 Debian 13, whose AppArmor is newer. They come from the source that this machine's apt uses, and are kept as
 archives. Needs root. Nothing of this machine is changed but the folder for roots.
 """
+import functools
 import glob
 import os
 import re
@@ -88,49 +90,54 @@ class Root:
         shutil.rmtree(self.place)
 
 
-class Package(unittest.TestCase):
-    def each(self):
+def in_each(case):
+    """The case, in a fresh root of each suite."""
+    @functools.wraps(case)
+    def run(self):
         for suite in SUITES:
             with self.subTest(suite=suite):
                 root = Root(suite)
                 try:
-                    root.run("dpkg --status glove && exit 1; ls -d /usr/bin/glove && exit 1; true")
-                    yield root
+                    root.run("! dpkg --status glove 2>/dev/null && ! ls -d /usr/bin/glove 2>/dev/null")
+                    case(self, root)
                 finally:
                     root.remove()
+    return run
 
-    def test_it_works_where_it_is_installed_and_leaves_nothing_behind(self):
-        for root in self.each():
-            before = root.listing()
-            root.run("dpkg --install /var/glove.deb")
-            self.assertNotEqual(root.listing(), before)
-            self.assertRegex(root.run("glove --version"), r"^glove \d+\.\d+\.\d+\n$")
-            for who in ("HOME=/tmp/home ", USER):
-                begin = f"install -d -o 1000 -g 1000 /tmp/home; cd /tmp/home; {who} glove "
-                begin = begin if who == USER else begin.replace("-o 1000 -g 1000 ", "")
-                self.assertIn("glove exec works here", root.run(begin + "doctor"))
-                self.assertEqual(root.run(begin + "exec -- cat /proc/1/comm").strip(), "glove")
-                self.assertEqual(root.run(begin + "exec --egress-allow localhost:9 -- echo works").strip(), "works")
-                self.assertIn("echo works", root.run(begin + "exec -- echo works; " + who + "glove log"))
-            root.run("dpkg --remove glove")
-            root.run("dpkg --purge glove")
-            self.assertEqual(root.listing(), before)
 
-    def test_it_leaves_nothing_behind_when_it_is_purged_at_once(self):
-        for root in self.each():
-            before = root.listing()
-            root.run("dpkg --install /var/glove.deb; dpkg --install /var/glove.deb; dpkg --purge glove")
-            self.assertEqual(root.listing(), before)
+class Package(unittest.TestCase):
+    @in_each
+    def test_it_works_where_it_is_installed_and_leaves_nothing_behind(self, root):
+        before = root.listing()
+        root.run("dpkg --install /var/glove.deb")
+        self.assertNotEqual(root.listing(), before)
+        self.assertRegex(root.run("glove --version"), r"^glove \d+\.\d+\.\d+\n$")
+        for who in ("HOME=/tmp/home ", USER):
+            begin = f"install -d -o 1000 -g 1000 /tmp/home; cd /tmp/home; {who} glove "
+            begin = begin if who == USER else begin.replace("-o 1000 -g 1000 ", "")
+            self.assertIn("glove exec works here", root.run(begin + "doctor"))
+            self.assertEqual(root.run(begin + "exec -- cat /proc/1/comm").strip(), "glove-init")
+            self.assertEqual(root.run(begin + "exec --egress-allow localhost:9 -- echo works").strip(), "works")
+            self.assertIn("echo works", root.run(begin + "exec -- echo works; " + who + "glove log"))
+        root.run("dpkg --remove glove")
+        root.run("dpkg --purge glove")
+        self.assertEqual(root.listing(), before)
 
-    def test_the_profile_is_in_place_exactly_where_apparmor_knows_its_words(self):
-        for root in self.each():
-            root.run("dpkg --install /var/glove.deb")
-            knows = subprocess.run([sys.executable, "-B", HERE + "/in_root.py", root.place, "apparmor_parser", "-Q",
-                                    "-K", SHIPPED], check=False, capture_output=True, text=True)
-            self.assertEqual(knows.returncode == 0, root.has_new_apparmor(), knows.stderr)
-            self.assertEqual(os.path.islink(root.place + PROFILE), root.has_new_apparmor())
-            if root.has_new_apparmor():
-                self.assertEqual(root.run(f"apparmor_parser -N {PROFILE}"), "glove\n")
+    @in_each
+    def test_it_leaves_nothing_behind_when_it_is_purged_at_once(self, root):
+        before = root.listing()
+        root.run("dpkg --install /var/glove.deb; dpkg --install /var/glove.deb; dpkg --purge glove")
+        self.assertEqual(root.listing(), before)
+
+    @in_each
+    def test_the_profile_is_in_place_exactly_where_apparmor_knows_its_words(self, root):
+        root.run("dpkg --install /var/glove.deb")
+        knows = subprocess.run([sys.executable, "-B", HERE + "/in_root.py", root.place, "apparmor_parser", "-Q",
+                                "-K", SHIPPED], check=False, capture_output=True, text=True)
+        self.assertEqual(knows.returncode == 0, root.has_new_apparmor(), knows.stderr)
+        self.assertEqual(os.path.islink(root.place + PROFILE), root.has_new_apparmor())
+        if root.has_new_apparmor():
+            self.assertEqual(root.run(f"apparmor_parser -N {PROFILE} 2>/dev/null"), "glove\n")
 
     def test_a_newer_apparmor_that_comes_later_brings_the_profile(self):
         root = Root(own_suite())
@@ -158,4 +165,7 @@ if __name__ == "__main__":
     if os.geteuid() != 0:
         os.execvp("sudo", ["sudo", "-n", "--", sys.executable, "-B", *sys.argv])
     SUITES = [own_suite()] + (["trixie"] if own_suite() == "bookworm" else [])
-    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
+    if sys.argv[3:] == ["--prepare"]:
+        print("\n".join(map(archive, SUITES)))
+    else:
+        unittest.main(argv=sys.argv[:1] + sys.argv[3:])
