@@ -1,6 +1,7 @@
 // Turns a profile into a plan: the grants, what Glove provides itself, the system view, and masks
 // over what must not be reached.
 #include "container/grants.hpp"
+#include "container/listeners.hpp"
 #include "container/tree.hpp"
 #include <algorithm>
 #include <array>
@@ -226,6 +227,10 @@ void add_grants(tree_builder& tree, std::vector<located_grant>& grants) {
     for (auto& file : identity_files(out.user, login_shell(), out.bridge ? &*out.bridge : nullptr))
         tree.add(std::move(file));
     for (auto& entry : system) tree.add(std::move(entry));
+    if (!out.listeners.empty()) {
+        GLOVE_TRY(const auto run, behind_links(tree, "/run"));
+        GLOVE_TRY(out.listener_place, add_listener_place(tree, run));
+    }
     return std::move(tree).finish();
 }
 
@@ -248,6 +253,7 @@ auto make_plan(const profile& wish) -> result<plan> {
     out.programs = candidates(wish.argv.front());
     out.network = wish.network;
     GLOVE_TRY(out.bridge, plan_bridge(wish.egress, wish.network));
+    GLOVE_TRY(out.listeners, plan_listeners(wish.listeners, wish.network));
     out.limits = wish.limits;
     out.scratch = default_scratch(ram_bytes());
     if (wish.limits.scratch_bytes == 0) // which the kernel takes for no limit

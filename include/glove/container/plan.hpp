@@ -59,6 +59,12 @@ struct scratch_budget {
     std::uint64_t inodes = 0;
 };
 
+// A listening socket that stands inside; its descriptor comes out by `running::take_listener`.
+struct planned_listener {
+    std::string path;            // as the agent names it
+    ::mode_t permissions = 0600; // to connect takes the right to write
+};
+
 struct plan {
     std::vector<tree_entry> tree;
     std::vector<std::string> argv;
@@ -69,6 +75,9 @@ struct plan {
     user_identity user;
     network_tier network = network_tier::offline;
     std::optional<bridge_plan> bridge;
+    std::vector<planned_listener> listeners;
+    // Where they really stand: /run can be a link. Empty without one.
+    std::string listener_place;
     container::limits limits;
     scratch_budget scratch;
     // The bounded search for FIFOs did not see every entry of every grant.
@@ -78,6 +87,10 @@ struct plan {
 };
 
 inline constexpr std::string_view home_directory = "/home/agent";
+inline constexpr std::string_view listener_directory = "/run/glove";
+// Connections that wait to be accepted; a further one waits in connect(2).
+inline constexpr int listener_backlog = 16;
+inline constexpr std::size_t most_listeners = 8;
 inline constexpr std::string_view host_name = "glove";
 inline constexpr std::string_view search_path =
     "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";

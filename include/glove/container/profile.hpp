@@ -37,6 +37,13 @@ struct egress_wish {
     unsigned connections = 256;         // at once; further ones wait
 };
 
+// A Unix socket inside, in `listener_directory`, on which the host's side accepts.
+struct listener_wish {
+    std::string_view flag;     // how the operator asked for it, so that a refusal can name it
+    std::string name;          // of the socket's file
+    std::string variable = {}; // of the agent's environment, set to the path; empty: none
+};
+
 struct profile {
     std::vector<std::string> argv; // never empty
     std::optional<std::string> workspace;
@@ -45,6 +52,7 @@ struct profile {
     std::vector<std::pair<std::string, std::string>> environment; // NAME, VALUE
     network_tier network = network_tier::offline;
     egress_wish egress;
+    std::vector<listener_wish> listeners;
     container::limits limits;
     // Glove's own files: no grant may hold one or lie inside one.
     std::vector<std::string> control_paths;
