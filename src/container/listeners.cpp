@@ -1,4 +1,6 @@
 #include "container/listeners.hpp"
+#include <algorithm>
+#include <cstdlib>
 #include <set>
 #include <sys/un.h>
 
@@ -12,6 +14,9 @@ namespace {
     return !name.empty() && name.size() < sizeof(::sockaddr_un::sun_path) - 32 &&
            name.front() != '.' && name.find_first_not_of(allowed) == std::string_view::npos;
 }
+
+constexpr std::string_view ssh_agent_name = "ssh-agent.sock";
+constexpr std::chrono::seconds ssh_agent_patience{10};
 
 } // namespace
 
@@ -31,6 +36,27 @@ auto plan_listeners(const std::vector<listener_wish>& wishes, network_tier tier)
                         flag + ": there can be no socket named " + wish.name);
         out.push_back({.path = path_inside(wish)});
     }
+    return out;
+}
+
+auto with_listeners(profile wish) -> profile {
+    if (wish.ssh_agent)
+        wish.listeners.push_back({.flag = "--ssh-agent",
+                                  .name = std::string{ssh_agent_name},
+                                  .variable = "SSH_AUTH_SOCK"});
+    return wish;
+}
+
+auto plan_ssh_agent(const profile& wish, const plan& made)
+    -> result<std::optional<ssh_agent_plan>> {
+    if (!wish.ssh_agent) return std::nullopt;
+    ssh_agent_plan out;
+    GLOVE_TRY(out.socket, ssh::agent_socket(std::getenv("SSH_AUTH_SOCK")));
+    GLOVE_TRY(auto keys, ssh::list_keys(out.socket, ssh_agent_patience));
+    GLOVE_TRY(out.key, ssh::choose_key(std::move(keys), *wish.ssh_agent));
+    const auto path = std::string{listener_directory} + "/" + std::string{ssh_agent_name};
+    const auto at = std::ranges::find(made.listeners, path, &planned_listener::path);
+    out.listener = static_cast<std::size_t>(at - made.listeners.begin());
     return out;
 }
 

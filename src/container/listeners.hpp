@@ -13,6 +13,12 @@ namespace glove::container {
 [[nodiscard]] auto plan_listeners(const std::vector<listener_wish>& wishes, network_tier tier)
     -> result<std::vector<planned_listener>>;
 
+// With the listeners that the other wishes need.
+[[nodiscard]] auto with_listeners(profile wish) -> profile;
+// Asks the caller's ssh agent for its keys, after the listeners were planned.
+[[nodiscard]] auto plan_ssh_agent(const profile& wish, const plan& made)
+    -> result<std::optional<ssh_agent_plan>>;
+
 // Adds their directory below `run`, which is where /run really is, and returns its path. The last
 // entry to be added: it is refused when anything of a grant is there.
 [[nodiscard]] auto add_listener_place(tree_builder& tree, const std::string& run)

@@ -243,7 +243,8 @@ auto default_scratch(std::uint64_t ram_bytes) noexcept -> scratch_budget {
     return {.bytes = budget / 4 * 3, .inodes = budget / 4 / inode_bytes};
 }
 
-auto make_plan(const profile& wish) -> result<plan> {
+auto make_plan(const profile& given) -> result<plan> {
+    const auto wish = with_listeners(given);
     if (wish.argv.empty() || wish.argv.front().empty())
         return fail(errc::invalid_input, "plan.command", "no command was given",
                     "put the command after --, as in: glove exec --workspace . -- bash");
@@ -254,6 +255,7 @@ auto make_plan(const profile& wish) -> result<plan> {
     out.network = wish.network;
     GLOVE_TRY(out.bridge, plan_bridge(wish.egress, wish.network));
     GLOVE_TRY(out.listeners, plan_listeners(wish.listeners, wish.network));
+    GLOVE_TRY(out.ssh_agent, plan_ssh_agent(wish, out));
     out.limits = wish.limits;
     out.scratch = default_scratch(ram_bytes());
     if (wish.limits.scratch_bytes == 0) // which the kernel takes for no limit

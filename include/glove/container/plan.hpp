@@ -8,6 +8,7 @@
 #include <glove/base/error.hpp>
 #include <glove/container/bridge.hpp>
 #include <glove/container/profile.hpp>
+#include <glove/ssh/identity.hpp>
 #include <glove/sys/files.hpp>
 #include <optional>
 #include <string>
@@ -65,6 +66,13 @@ struct planned_listener {
     ::mode_t permissions = 0600; // to connect takes the right to write
 };
 
+// What the agent may have signed, by whom, and the listener on which it asks.
+struct ssh_agent_plan {
+    ssh::public_key key;
+    std::string socket; // of the caller's ssh agent; never mounted
+    std::size_t listener = 0;
+};
+
 struct plan {
     std::vector<tree_entry> tree;
     std::vector<std::string> argv;
@@ -78,6 +86,7 @@ struct plan {
     std::vector<planned_listener> listeners;
     // Where they really stand: /run can be a link. Empty without one.
     std::string listener_place;
+    std::optional<ssh_agent_plan> ssh_agent;
     container::limits limits;
     scratch_budget scratch;
     // The bounded search for FIFOs did not see every entry of every grant.

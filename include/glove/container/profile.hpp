@@ -52,6 +52,7 @@ struct profile {
     std::vector<std::pair<std::string, std::string>> environment; // NAME, VALUE
     network_tier network = network_tier::offline;
     egress_wish egress;
+    std::optional<std::string> ssh_agent; // a key's fingerprint or comment; empty: the only one
     std::vector<listener_wish> listeners;
     container::limits limits;
     // Glove's own files: no grant may hold one or lie inside one.
