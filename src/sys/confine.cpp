@@ -1,10 +1,8 @@
 #include "sys/confine.hpp"
+#include "sys/seccomp.hpp"
 #include "sys/syscalls.hpp"
-#include <bit>
 #include <csignal>
 #include <glove/sys/fd.hpp>
-#include <linux/audit.h>
-#include <linux/seccomp.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -14,14 +12,6 @@ namespace glove::sys {
 
 namespace {
 
-#if defined(__x86_64__) && !defined(__ILP32__)
-constexpr std::uint32_t machine = AUDIT_ARCH_X86_64;
-#elif defined(__aarch64__) && !defined(__ILP32__)
-constexpr std::uint32_t machine = AUDIT_ARCH_AARCH64;
-#else
-#error "there is no filter for this machine"
-#endif
-static_assert(std::endian::native == std::endian::little);
 static_assert(call_filter::refusal == (SECCOMP_RET_ERRNO | EPERM));
 
 // What the running kernel can refuse: more with each version of the interface.
@@ -71,7 +61,7 @@ auto restrict_files(step_name step, std::span<const std::string> places) -> resu
 
 call_filter::call_filter() {
     load(offsetof(::seccomp_data, arch));
-    append(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, machine, 1, 0));
+    append(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, seccomp::machine, 1, 0));
     answer(SECCOMP_RET_KILL_PROCESS);
     load_number();
 }
@@ -117,10 +107,7 @@ void call_filter::load(std::size_t offset) {
     append(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(offset)));
 }
 void call_filter::load_number() { load(offsetof(::seccomp_data, nr)); }
-// The low half of an argument: the kernel takes an int and ignores the rest.
-void call_filter::load_argument(unsigned index) {
-    load(offsetof(::seccomp_data, args) + index * sizeof(std::uint64_t));
-}
+void call_filter::load_argument(unsigned index) { load(seccomp::argument(index)); }
 void call_filter::answer(std::uint32_t what) { append(BPF_STMT(BPF_RET | BPF_K, what)); }
 void call_filter::unless_equal(long value, std::size_t skip) {
     append(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(value), 0,
