@@ -1,3 +1,5 @@
+// Checks the names, finds the directory, and has the one listener that there is today: the ssh
+// agent's. Nothing is made here.
 #include "container/listeners.hpp"
 #include <algorithm>
 #include <cstdlib>

@@ -1,3 +1,5 @@
+// Every length is compared with what is left before it is used. Nothing here knows a key or a
+// socket.
 #include "ssh/agent_message.hpp"
 
 namespace glove::ssh {

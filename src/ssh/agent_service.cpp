@@ -133,7 +133,8 @@ auto agent_service::state::launch() -> result<> {
         !watch(timer, of_timer, EPOLLIN))
         return fail_os("ssh.start");
     buffer.resize(longest_news + 1); // one byte more tells a longer message
-    tell({identity_order({options.key.blob, options.key.comment})});
+    if (send_order(control, {identity_order({options.key.blob, options.key.comment})}) < 0)
+        return fail_os("ssh.start", errno, "glove-ssh-agent");
     return {};
 }
 
@@ -156,7 +157,7 @@ void agent_service::state::send_orders() {
         const auto put = send_order(control, orders.front());
         if (put < 0 && errno == EINTR) continue;
         if (put < 0 && (errno == EAGAIN || errno == ETOOMANYREFS)) break;
-        if (put < 0) return; // its end is read next
+        if (put < 0) return ended("could not be told what it must know");
         orders.pop_front();
     }
     const bool wanted = !orders.empty();
@@ -220,7 +221,9 @@ auto agent_service::state::put_on_record(const signing& one, audit::status statu
 
 void agent_service::state::sign(const broker_report& news) {
     const auto is_same = [&](const auto& one) { return one.second.id == news.id; };
-    if (!ready || open.size() >= most_connections || std::ranges::any_of(open, is_same))
+    // One that does not take its answers has no further questions.
+    if (!ready || open.size() >= most_connections || orders.size() > 2 * most_connections ||
+        std::ranges::any_of(open, is_same))
         return ended("said what it must not and was ended");
     sys::system_entropy random;
     auto call = sys::random_id(random);

@@ -1,3 +1,4 @@
+// Heads are copied as they lie in memory: both ends are built together.
 #include "ssh/broker_protocol.hpp"
 #include <cstring>
 

@@ -1,3 +1,5 @@
+// The digest of FIPS 180-4, a block at a time. For names of public keys only: it hides nothing from
+// whoever measures its time, and need not.
 #include "ssh/fingerprint.hpp"
 #include <bit>
 

@@ -1,3 +1,4 @@
+// Restrictions that a process puts on itself and cannot take off again.
 #include "sys/confine.hpp"
 #include "sys/seccomp.hpp"
 #include "sys/syscalls.hpp"

@@ -6,6 +6,7 @@ bare, or the same program doing what is allowed.
 import glob
 import json
 import os
+import pwd
 import socket
 import subprocess
 
@@ -207,6 +208,36 @@ for flags in (0, 2, 4, 6, 1, 8, 2**31):
         self.assertIn("4 b'rsa-sha2-512'", lines)
         for flags in (1, 8, 2**31):
             self.assertIn(f"{flags} b'\\x05'", lines)
+
+    def test_a_login_through_an_allowed_destination(self):
+        self.need("ssh", "sshd")
+        host, settings = os.path.join(self.keys, "host"), self.place.path("sshd.conf")
+        self.bare("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", host)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        with open(settings, "w", encoding="utf-8") as file:
+            file.write(f"HostKey {host}\nAuthorizedKeysFile {self.keys}/first.pub\nPidFile none\nUsePAM no\n"
+                       "StrictModes no\nPasswordAuthentication no\n"
+                       f"ListenAddress 127.0.0.1:{port}\n")
+        if os.getuid() == 0:
+            os.makedirs("/run/sshd", mode=0o755, exist_ok=True)  # sshd of root asks for it
+        server = subprocess.Popen(["/usr/sbin/sshd", "-D", "-e", "-f", settings], stderr=subprocess.PIPE)
+        self.addCleanup(server.stderr.close)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.terminate)
+        self.assertIn(b"listening", server.stderr.readline())
+        user = pwd.getpwuid(os.getuid()).pw_name
+        login = ["ssh", "-F", "/dev/null", "-p", str(port), "-o", "StrictHostKeyChecking=no", "-o", "BatchMode=yes",
+                 "-o", "UserKnownHostsFile=/dev/null", "-o", "IdentitiesOnly=yes"]
+        allowed = ["--egress-allow", f"localhost:{port}"]
+        out = self.inside(*login, "-i", "first.pub", f"{user}@localhost", "echo in", flags=self.first + allowed)
+        self.assertEqual(out, "in\n")
+        self.assertEqual([line["status"] for line in self.records()], ["pending", "ok"])
+        # Without the agent, and with the other key, nobody is let in.
+        self.inside(*login, "-i", "first.pub", f"{user}@localhost", "echo in", flags=allowed, status=255)
+        self.inside(*login, "-i", "second.pub", f"{user}@localhost", "echo in",
+                    flags=["--ssh-agent", "second key", *allowed], status=255)
 
     # -- what it may not say
 

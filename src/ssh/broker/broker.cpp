@@ -1,3 +1,5 @@
+// One loop over the supervisor's channel, the socket inside and its connections. It never waits for
+// one of them alone.
 #include "ssh/broker/broker.hpp"
 #include <algorithm>
 #include <cerrno>
