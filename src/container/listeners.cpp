@@ -64,7 +64,7 @@ auto plan_ssh_agent(const profile& wish, const plan& made)
 
 auto add_listener_place(tree_builder& tree, const std::string& run) -> result<std::string> {
     auto place = run + std::string{listener_directory.substr(std::string_view{"/run"}.size())};
-    if (tree.covered(place) || tree.has_in(place))
+    if (tree.covered(place) || tree.is_link(place) || tree.first_below(place) != nullptr)
         return fail(errc::not_permitted, "grant.check",
                     "a grant shares " + place + ", which Glove provides itself",
                     "grant another path, or move what is there");

@@ -39,10 +39,10 @@ public:
         const auto found = entries_.find(path);
         return found != entries_.end() && found->second.kind == entry_kind::link;
     }
-    // Whether there is an entry at the path or below it.
-    [[nodiscard]] auto has_in(std::string_view path) const -> bool {
-        return std::ranges::any_of(
-            entries_, [&](const auto& entry) { return sys::holds(path, entry.first); });
+    // The first entry strictly below `path`; null when there is none.
+    [[nodiscard]] auto first_below(std::string_view path) const -> const tree_entry* {
+        const auto next = entries_.upper_bound(path);
+        return next != entries_.end() && sys::holds(path, next->first) ? &next->second : nullptr;
     }
     // Every parent that nothing mounted provides becomes a directory.
     [[nodiscard]] auto finish() && -> std::vector<tree_entry>;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <glove/container/network_tier.hpp>
+#include <glove/sys/files.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -44,6 +45,15 @@ struct listener_wish {
     std::string variable = {}; // of the agent's environment, set to the path; empty: none
 };
 
+// A directory of the host that is the agent's home instead of a private one that ends with the run.
+struct kept_home {
+    std::string name; // for people
+    std::string path; // canonical
+    // What was opened there; without a type for a plan that is only explained, and nothing is
+    // there.
+    sys::file_identity identity;
+};
+
 struct profile {
     std::vector<std::string> argv; // never empty
     std::optional<std::string> workspace;
@@ -55,6 +65,7 @@ struct profile {
     std::optional<std::string> ssh_agent; // a key's fingerprint or comment; empty: the only one
     std::vector<listener_wish> listeners;
     container::limits limits;
+    std::optional<kept_home> home;
     // Glove's own files: no grant may hold one or lie inside one.
     std::vector<std::string> control_paths;
 };
