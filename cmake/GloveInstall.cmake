@@ -10,7 +10,7 @@ set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 option(GLOVE_COMPLETIONS "Install shell completions" ON)
 
 install(TARGETS glove RUNTIME)
-install(TARGETS glove-egress RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/glove)
+install(TARGETS glove-egress glove-ssh-agent RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/glove)
 install(FILES docs/man/glove.1 docs/man/glove-doctor.1 docs/man/glove-exec.1 docs/man/glove-home.1 docs/man/glove-log.1
   docs/man/glove-profile.1
   DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

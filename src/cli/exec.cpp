@@ -110,6 +110,11 @@ void declare(CLI::App& app, exec_words& words) {
     app.add_option("--egress-connections", profile.egress.connections,
                    "Connections at once; further ones wait (default 256)")
         ->type_name("COUNT");
+    app.add_option_function<std::string>(
+           "--ssh-agent", [&profile](const std::string& key) { profile.ssh_agent = key; },
+           "Let it have signatures of one key of your ssh agent (default: the only one)")
+        ->type_name("[KEY]")
+        ->expected(0, 1);
     app.add_option("--wall-time", words.wall_time_ms, "End the command after TIME: 90s, 10m, 2h")
         ->type_name("TIME")
         ->transform(duration());

@@ -1,5 +1,6 @@
 // The agent's environment starts empty. It gets the managed names below, the terminal and language
 // settings of the caller, and what the operator named; nothing else of the caller's environment.
+#include "container/listeners.hpp"
 #include <algorithm>
 #include <array>
 #include <glove/container/plan.hpp>
@@ -57,7 +58,8 @@ constexpr std::array<std::string_view, 18> inherited_names{
     return std::ranges::count(inherited_names, name) != 0;
 }
 
-[[nodiscard]] auto check_name(std::string_view name, bool egress) -> result<> {
+[[nodiscard]] auto check_name(std::string_view name, const profile& wish) -> result<> {
+    const bool egress = !wish.egress.allow.empty();
     if (name.empty() || name.find('\0') != std::string_view::npos)
         return fail(errc::invalid_input, "environment.name", "--env needs a name before '='");
     if (is_managed(name))
@@ -69,6 +71,12 @@ constexpr std::array<std::string_view, 18> inherited_names{
         return fail(errc::invalid_input, "environment.name",
                     "--env " + std::string{name} + ": this name is set by Glove",
                     "leave it out; the proxy of --egress-allow is the only way to the network");
+    for (const auto& listener : wish.listeners)
+        if (!name.empty() && name == listener.variable)
+            return fail(errc::invalid_input, "environment.name",
+                        "--env " + std::string{name} + ": this name is set by Glove",
+                        "leave it out; with " + std::string{listener.flag} + " it is " +
+                            path_inside(listener));
     return {};
 }
 
@@ -91,10 +99,13 @@ auto make_environment(const char* const* outer, const profile& wish, const user_
         set("USER", user.name()),    set("LOGNAME", user.name()), set("SHELL", shell),
         set("GLOVE_SANDBOXED", "1"),
     };
+    for (const auto& listener : wish.listeners)
+        if (!listener.variable.empty())
+            out.push_back(set(listener.variable, path_inside(listener)));
     const bool egress = !wish.egress.allow.empty();
     std::vector<std::string_view> named;
     for (const auto& [name, value] : wish.environment) {
-        GLOVE_CHECK(check_name(name, egress));
+        GLOVE_CHECK(check_name(name, wish));
         if (std::ranges::count(named, name) != 0)
             return fail(errc::invalid_input, "environment.name",
                         "--env " + name + " is given more than once");

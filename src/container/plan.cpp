@@ -1,6 +1,7 @@
 // Turns a profile into a plan: the grants, what Glove provides itself, the system view, and masks
 // over what must not be reached.
 #include "container/grants.hpp"
+#include "container/listeners.hpp"
 #include "container/tree.hpp"
 #include <algorithm>
 #include <array>
@@ -259,6 +260,10 @@ void add_grants(tree_builder& tree, std::vector<located_grant>& grants) {
     for (auto& file : identity_files(out.user, login_shell(), out.bridge ? &*out.bridge : nullptr))
         tree.add(std::move(file));
     for (auto& entry : system) tree.add(std::move(entry));
+    if (!out.listeners.empty()) {
+        GLOVE_TRY(const auto run, behind_links(tree, "/run"));
+        GLOVE_TRY(out.listener_place, add_listener_place(tree, run));
+    }
     return std::move(tree).finish();
 }
 
@@ -271,7 +276,8 @@ auto default_scratch(std::uint64_t ram_bytes) noexcept -> scratch_budget {
     return {.bytes = budget / 4 * 3, .inodes = budget / 4 / inode_bytes};
 }
 
-auto make_plan(const profile& wish) -> result<plan> {
+auto make_plan(const profile& given) -> result<plan> {
+    const auto wish = with_listeners(given);
     if (wish.argv.empty() || wish.argv.front().empty())
         return fail(errc::invalid_input, "plan.command", "no command was given",
                     "put the command after --, as in: glove exec --workspace . -- bash");
@@ -282,6 +288,8 @@ auto make_plan(const profile& wish) -> result<plan> {
     out.programs = candidates(wish.argv.front(), wish.path_directories);
     out.network = wish.network;
     GLOVE_TRY(out.bridge, plan_bridge(wish.egress, wish.network));
+    GLOVE_TRY(out.listeners, plan_listeners(wish.listeners, wish.network));
+    GLOVE_TRY(out.ssh_agent, plan_ssh_agent(wish, out));
     out.limits = wish.limits;
     out.scratch = default_scratch(ram_bytes());
     if (wish.limits.scratch_bytes == 0) // which the kernel takes for no limit

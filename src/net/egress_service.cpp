@@ -12,14 +12,13 @@
 #include <glove/sys/files.hpp>
 #include <glove/sys/sockets.hpp>
 #include <glove/sys/spawn.hpp>
+#include <glove/sys/standard_error.hpp>
 #include <map>
 #include <optional>
 #include <poll.h>
 #include <set>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace glove::net {
 
@@ -43,31 +42,6 @@ struct open_call {
     return news.inward ? "publish:" + std::to_string(news.port) : to_string(*news.where);
 }
 
-// The command can stop a terminal or fill a pipe that it shares, and the run must be ended all the
-// same: nothing here may wait. So such a stream is opened once more, because the flags of the one
-// that was inherited are the caller's as well. Of a terminal, nothing can be read through it.
-struct error_stream {
-    bool is_socket = false, can_wait = false;
-    sys::unique_fd own; // when it can; empty when it cannot be opened
-
-    error_stream() {
-        struct ::stat found{};
-        if (::fstat(2, &found) != 0) return;
-        is_socket = S_ISSOCK(found.st_mode);
-        can_wait = S_ISFIFO(found.st_mode) || ::isatty(2) == 1;
-        constexpr int flags = O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-        if (can_wait) own = sys::unique_fd{::open("/proc/self/fd/2", flags)};
-    }
-};
-
-void say_line(const std::string& words) {
-    const auto line = "glove: " + words + "\n";
-    const error_stream to;
-    if (to.is_socket) (void)::send(2, line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-    else if (!to.can_wait) (void)sys::write_all(sys::fd_ref::standard_error(), line);
-    else if (to.own) (void)sys::write_all(to.own, line);
-}
-
 [[nodiscard]] auto new_token() -> result<std::string> {
     sys::system_entropy random;
     GLOVE_TRY(auto token, sys::random_id(random));
@@ -78,14 +52,7 @@ void say_line(const std::string& words) {
 } // namespace
 
 auto find_egress_program() -> result<std::string> {
-    GLOVE_TRY(const auto own, sys::read_link("/proc/self/exe"));
-    const auto directory = sys::parent_of(own);
-    const auto beside = directory + "/glove-egress";
-    const auto installed = sys::parent_of(directory) + "/libexec/glove/glove-egress";
-    if (sys::exists(beside)) return beside;
-    if (sys::exists(installed)) return installed;
-    return fail(errc::not_found, "egress.program", beside + " and " + installed,
-                "install glove-egress beside glove or in libexec/glove");
+    return sys::find_own_program("glove-egress", "egress.program");
 }
 
 struct egress_service::state {
@@ -135,7 +102,7 @@ auto egress_service::state::launch(sys::unique_fd bridge) -> result<> {
     GLOVE_TRY(auto channel, sys::message_channel("egress.channel"));
     const sys::unique_fd nothing{::open("/dev/null", O_RDWR | O_CLOEXEC)};
     if (!nothing) return fail_os("egress.start", errno, "/dev/null");
-    const error_stream errors;
+    const sys::error_stream errors;
     const bool has_errors = ::fcntl(2, F_GETFD) >= 0 && (!errors.can_wait || errors.own);
     const sys::fd_ref said = errors.own ? sys::fd_ref{errors.own} : sys::fd_ref::standard_error();
     sys::spawn_request request{
@@ -195,7 +162,7 @@ void egress_service::state::ended(const std::string& why) {
     answers.clear();
     if (process) (void)process->signal(SIGKILL);
     if (!finishing && ready)
-        say_line("glove-egress " + why + "; the command goes on without a network");
+        sys::say_line("glove-egress " + why + "; the command goes on without a network");
     for (auto at = open.begin(); at != open.end();) {
         const auto id = at++->first;
         egress_report news;
@@ -266,7 +233,7 @@ auto egress_service::state::record(const destination& where) -> egress_record* {
 
 void egress_service::state::tell(const destination& where, const std::string& words) {
     if (!options.tell_refusals || told.size() == most_egress_records) return;
-    if (told.insert(to_string(where)).second) say_line(printable(words));
+    if (told.insert(to_string(where)).second) sys::say_line(printable(words));
 }
 
 void egress_service::state::intend(const egress_report& news) {

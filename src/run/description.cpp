@@ -73,6 +73,21 @@ void write_bridge(json& w, const container::bridge_plan& bridge) {
     w.member("egress_connections", bridge.connections);
 }
 
+void write_ssh_agent(json& w, const ssh::public_key& key) {
+    w.begin_object("ssh_agent");
+    w.member("key", key.fingerprint);
+    w.member("type", key.type);
+    w.member("comment", key.comment);
+    w.end_object();
+}
+
+void write_signatures(json& w, const ssh::agent_counts& counts) {
+    w.begin_object("signatures");
+    w.member("made", counts.made);
+    w.member("failed", counts.failed);
+    w.end_object();
+}
+
 void write_destinations(json& w, const run_facts& facts) {
     w.begin_array("destinations");
     for (const auto& row : facts.destinations) {
@@ -109,6 +124,7 @@ void write_plan(json& w, const container::plan& plan) {
     w.member("scratch_inodes", plan.scratch.inodes);
     w.end_object();
     if (plan.bridge) write_bridge(w, *plan.bridge);
+    if (plan.ssh_agent) write_ssh_agent(w, plan.ssh_agent->key);
     w.begin_array("tree");
     for (const auto& entry : plan.tree) write_entry(w, entry);
     w.end_array();
@@ -223,6 +239,10 @@ auto explain_text(const container::plan& plan) -> std::string {
     out += section("Devices", names(plan, kind(entry_kind::device)));
     out += section("Environment", variables);
     out += section("Network", network_text(plan));
+    if (plan.ssh_agent)
+        out += section("SSH agent",
+                       fmt::format("  signs with {} ({})\n", plan.ssh_agent->key.fingerprint,
+                                   plan.ssh_agent->key.comment));
     out += section("Limits", limits_text(plan));
     out += section("Layers", layers);
     std::string notes;
@@ -264,6 +284,7 @@ auto report_json(const run_record& record) -> std::string {
         if (record.problem) write_problem(w, *record.problem);
         write_layers(w, record.facts.layers, true);
         if (record.plan->bridge) write_destinations(w, record.facts);
+        if (record.plan->ssh_agent) write_signatures(w, record.facts.signatures);
         write_plan(w, *record.plan);
         w.end_object();
     }

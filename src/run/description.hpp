@@ -15,6 +15,7 @@ struct run_facts {
     std::vector<container::layer> layers = {};
     std::vector<net::egress_record> destinations = {};
     std::uint64_t more_destinations = 0; // past the bound of the list
+    ssh::agent_counts signatures = {};
 };
 
 // How a run went; what is not known (yet) is empty.

@@ -67,6 +67,24 @@ namespace {
                                       std::move(channel), time, records.log(), records.run());
 }
 
+[[nodiscard]] auto start_ssh_agent(const std::optional<container::ssh_agent_plan>& plan,
+                                   run_records& records, const sys::clock& time)
+    -> result<std::optional<ssh::agent_service>> {
+    if (!plan) return std::nullopt;
+    GLOVE_TRY(auto started, ssh::agent_service::start({.key = plan->key, .socket = plan->socket},
+                                                      time, records.log(), records.run()));
+    return std::optional{std::move(started)};
+}
+
+// Ends it and takes its counts; an error of the run itself goes first.
+[[nodiscard]] auto finish_ssh_agent(std::optional<ssh::agent_service>& service, run_facts& facts)
+    -> result<> {
+    if (!service) return {};
+    auto finished = service->finish();
+    facts.signatures = service->counts();
+    return finished;
+}
+
 // One run under its perimeter; `facts` tells what was armed and reached, however it ends.
 [[nodiscard]] auto contain(const container::plan& plan, container::launch_request launch,
                            run_records& records, const sys::clock& time, run_facts& facts)
@@ -96,19 +114,28 @@ namespace {
         GLOVE_TRY(auto started, start_egress(*plan.bridge, std::move(proxy_end), records, time));
         network.emplace(std::move(started));
     }
+    GLOVE_TRY(auto signer, start_ssh_agent(plan.ssh_agent, records, time));
     GLOVE_CHECK(let_go_of_streams(relay.has_value()));
     GLOVE_CHECK(records.intend());
     if (network) GLOVE_CHECK(network->await_ready());
+    if (signer) GLOVE_CHECK(signer->await_ready());
     GLOVE_CHECK(agent.release());
+    const auto take_listener = [&](container::inner_listener came) {
+        if (signer && came.index == plan.ssh_agent->listener) signer->serve(std::move(came.socket));
+    };
     auto ended = supervise({.agent = agent,
                             .limits = plan.limits,
                             .relay = relay ? &*relay : nullptr,
                             .egress = network ? &*network : nullptr,
                             .inbox = inbox,
-                            .time = time});
+                            .time = time,
+                            .ssh_agent = signer ? &*signer : nullptr,
+                            .take_listener = take_listener});
     // Output that the command has stopped would hold up the words about its end.
     (void)::tcflow(2, TCOON);
     facts.layers = agent.layers();
+    const auto signed_off = finish_ssh_agent(signer, facts);
+    if (ended && !signed_off) ended = std::unexpected(signed_off.error());
     if (!network) return ended;
     const auto finished = network->finish();
     const auto records_of = network->records();

@@ -59,8 +59,8 @@ constexpr std::chrono::seconds reader_patience{1};
 class watch {
 public:
     explicit watch(const supervised& run)
-        : agent_{run.agent}, relay_{run.relay}, egress_{run.egress}, inbox_{run.inbox},
-          time_{run.time} {
+        : agent_{run.agent}, relay_{run.relay}, egress_{run.egress}, ssh_agent_{run.ssh_agent},
+          take_listener_{run.take_listener}, inbox_{run.inbox}, time_{run.time} {
         if (run.limits.wall_time) wall_deadline_ = time_.monotonic() + *run.limits.wall_time;
     }
 
@@ -72,6 +72,8 @@ public:
                 GLOVE_TRY(const auto end, agent_.read_news());
                 if (end) ended = *end;
                 ended_ = end.has_value();
+                if (auto came = agent_.take_listener(); came.socket && take_listener_)
+                    take_listener_(std::move(came));
             }
             if (const auto got = inbox_.take()) pass_on(*got);
             check_clock();
@@ -99,7 +101,8 @@ private:
     [[nodiscard]] auto wait() -> bool {
         sources_.assign({{ended_ ? -1 : agent_.news().get(), POLLIN, 0},
                          {inbox_.descriptor().get(), POLLIN, 0},
-                         {egress_ == nullptr ? -1 : egress_->descriptor().get(), POLLIN, 0}});
+                         {egress_ == nullptr ? -1 : egress_->descriptor().get(), POLLIN, 0},
+                         {ssh_agent_ == nullptr ? -1 : ssh_agent_->descriptor().get(), POLLIN, 0}});
         const auto fixed = static_cast<std::ptrdiff_t>(sources_.size());
         std::vector<::pollfd> output;
         if (relay_ != nullptr) output = relay_->interest();
@@ -110,6 +113,7 @@ private:
         has_news_ = ready > 0 && sources_.front().revents != 0;
         if (ready <= 0) return ready < 0;
         if (egress_ != nullptr && sources_[2].revents != 0) egress_->advance();
+        if (ssh_agent_ != nullptr && sources_[3].revents != 0) ssh_agent_->advance();
         if (relay_ != nullptr) relay_->advance({sources_.begin() + fixed, sources_.end()});
         return true;
     }
@@ -182,6 +186,8 @@ private:
     container::running& agent_;
     output_relay* relay_;
     net::egress_service* egress_;
+    ssh::agent_service* ssh_agent_;
+    const std::function<void(container::inner_listener)>& take_listener_;
     signal_inbox& inbox_;
     const sys::clock& time_;
     std::vector<::pollfd> sources_;

@@ -3,8 +3,10 @@
 #pragma once
 #include "run/output_relay.hpp"
 #include <chrono>
+#include <functional>
 #include <glove/container/launch.hpp>
 #include <glove/net/egress_service.hpp>
+#include <glove/ssh/agent_service.hpp>
 #include <glove/sys/clock.hpp>
 #include <optional>
 #include <string_view>
@@ -60,6 +62,9 @@ struct supervised {
     net::egress_service* egress; // null: nothing can be reached
     signal_inbox& inbox;
     const sys::clock& time;
+    ssh::agent_service* ssh_agent = nullptr; // null: nothing is signed
+    // Gets each listening socket of the plan, once.
+    std::function<void(container::inner_listener)> take_listener = {};
 };
 [[nodiscard]] auto supervise(const supervised& run) -> result<outcome>;
 

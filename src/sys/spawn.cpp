@@ -3,6 +3,7 @@
 #include "sys/syscalls.hpp"
 #include <algorithm>
 #include <csignal>
+#include <glove/sys/files.hpp>
 #include <glove/sys/spawn.hpp>
 #include <linux/close_range.h>
 #include <sched.h>
@@ -129,6 +130,17 @@ auto spawn(const spawn_request& request) -> result<child_process> {
     child_process child{unique_fd{pidfd}}; // reaps the one that failed
     if (state.os != 0) return fail_os("spawn.program", state.os, request.program);
     return child;
+}
+
+auto find_own_program(const std::string& name, step_name step) -> result<std::string> {
+    GLOVE_TRY(const auto own, read_link("/proc/self/exe"));
+    const auto directory = parent_of(own);
+    const auto beside = directory + "/" + name;
+    const auto installed = parent_of(directory) + "/libexec/glove/" + name;
+    if (exists(beside)) return beside;
+    if (exists(installed)) return installed;
+    return fail(errc::not_found, step, beside + " and " + installed,
+                "install " + name + " beside glove or in libexec/glove");
 }
 
 } // namespace glove::sys

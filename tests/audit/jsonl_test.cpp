@@ -63,7 +63,8 @@ TEST(ToLine, EveryActionAndEveryStatusHasItsWord) {
                              std::pair{action::initialize, "initialize"},
                              std::pair{action::agent_launch, "agent_launch"},
                              std::pair{action::agent_exit, "agent_exit"},
-                             std::pair{action::egress, "egress"}};
+                             std::pair{action::egress, "egress"},
+                             std::pair{action::ssh_sign, "ssh_sign"}};
     const std::array statuses{std::pair{status::pending, "pending"},
                               std::pair{status::ok, "ok"},
                               std::pair{status::tool_not_found, "tool_not_found"},

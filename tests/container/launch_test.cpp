@@ -56,6 +56,8 @@ TEST(Steps, TheirOrderIsTheOneThePerimeterNeeds) {
     EXPECT_LT(position("init.id_maps"), position("init.inspection")); // else no map can be written
     EXPECT_LT(position("init.inspection"), position("init.release")); // before untrusted code
     EXPECT_LT(position("mount.tree"), position("mount.enter"));
+    EXPECT_LT(position("mount.tree"), position("mount.listeners"));
+    EXPECT_LT(position("mount.listeners"), position("mount.enter")); // which leaves the directory
     EXPECT_LT(position("mount.user_namespaces"), position("mount.proc_guard")); // read-only then
     EXPECT_LT(position("bridge.ports"), position("mount.proc_guard"));
     EXPECT_LT(position("init.capabilities"), position("bridge.start"));
@@ -93,7 +95,7 @@ TEST(CallNames, EachCallIsReportedByItsOwnName) {
         GLOVE_ROW(socket),        GLOVE_ROW(statx),      GLOVE_ROW(symlinkat),
         GLOVE_ROW(umount2),       GLOVE_ROW(unlinkat),   GLOVE_ROW(unshare),
         GLOVE_ROW(write),         GLOVE_ROW(bind),       GLOVE_ROW(epoll_create1),
-        GLOVE_ROW(epoll_ctl),     GLOVE_ROW(listen),
+        GLOVE_ROW(epoll_ctl),     GLOVE_ROW(listen),     GLOVE_ROW(sendmsg),
     };
 #undef GLOVE_ROW
     EXPECT_EQ(rows.size() + 1, call_names.size());

@@ -13,6 +13,7 @@ sees it fire. What a document declares:
                       what follows repeats the program, and must be equal to it.
 """
 import argparse
+import contextlib
 import json
 import os
 import re
@@ -46,9 +47,9 @@ class Project:
     def pages(self):
         return {name: text for name, text in self.texts.items() if name.endswith(".md")}
 
-    def run(self, *words, **more):
+    def run(self, *words, more_environment=None, **more):
         with tempfile.TemporaryDirectory(prefix="glove-docs.") as home:
-            done = subprocess.run([self.glove, *words], env=environment(home), text=True,
+            done = subprocess.run([self.glove, *words], env=environment(home) | (more_environment or {}), text=True,
                                   capture_output=True, check=False, timeout=SHELL_SECONDS,
                                   **({"stdin": subprocess.DEVNULL} | more))
         return done
@@ -245,6 +246,20 @@ def declared_statuses(project):
                                             project.read("include/glove/run/exec.hpp"))[1])
 
 
+@contextlib.contextmanager
+def ssh_agent(folder):
+    """A real one with one key; what names it in an environment."""
+    named = {"SSH_AUTH_SOCK": folder + "/agent"}
+    with subprocess.Popen(["ssh-agent", "-D", "-a", named["SSH_AUTH_SOCK"]], stdout=subprocess.PIPE) as agent:
+        try:
+            agent.stdout.readline()  # it says where it listens
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder + "/key"], check=True)
+            subprocess.run(["ssh-add", "-q", folder + "/key"], check=True, env=os.environ | named)
+            yield named
+        finally:
+            agent.terminate()
+
+
 def records(project):
     """The members of a real report and of a real audit record, and the declared order of the latter."""
     with tempfile.TemporaryDirectory(prefix="glove-docs.") as folder:
@@ -253,14 +268,20 @@ def records(project):
         project.run("exec", "--report", report + "2", "--audit-log", audit, "--", "no-such-program")
         project.run("exec", "--report", report + "3", "--audit-log", audit, *EGRESS, "--home", "docs", "--",
                     "bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/9; read -r answer <&3")
+        with ssh_agent(folder) as agent:
+            key = folder + "/key.pub"
+            project.run("exec", "--report", report + "4", "--audit-log", audit, "--ssh-agent", "--read", key, "--",
+                        "sh", "-c", f"echo x | ssh-keygen -Y sign -n file -f {key}", more_environment=agent)
         reports = []
-        for name in (report, report + "2", report + "3"):
+        for name in (report, report + "2", report + "3", report + "4"):
             with open(name, encoding="utf-8") as file:
                 reports.append(list(json.load(file)))
         with open(audit, encoding="utf-8") as file:
             lines = [json.loads(line) for line in file]
     if sum(line["action"] == "egress" for line in lines) < 2:
         raise ValueError("no connection was put on record")
+    if sum(line["action"] == "ssh_sign" for line in lines) != 2:
+        raise ValueError("no signature was put on record")
     return reports, [list(line) for line in lines]
 
 

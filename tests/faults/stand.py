@@ -5,12 +5,15 @@ A stand has a workspace, a granted directory with every kind of thing that a tre
 that runs inside first leaves a mark in the workspace and then prints all it can see of its
 perimeter, so that a perimeter with a part missing prints something else than a whole one.
 """
+import contextlib
 import json
 import os
 import re
 import shutil
 import socket
+import struct
 import subprocess
+import threading
 
 LIMIT = 20  # seconds; a run that needs longer hangs
 
@@ -29,6 +32,7 @@ env | sort
 SCENARIOS = {
     "full": ["--net", "local", "--output-bytes", "10MB", "--wall-time", "1m", "--audit-sync"],
     "plain": [],
+    "ssh": ["--ssh-agent"],
     "egress": ["--egress-allow", "api.example.com", "--egress-allow", ".example.org"],
 }
 
@@ -59,6 +63,29 @@ class Result:
         return (found[1], found[0]) if found else None
 
 
+class SshAgent:
+    """An ssh agent with one key that answers every request with its list."""
+
+    def __init__(self, path):
+        self.path, key = path, b"\0\0\0\x07ssh-any"
+        body = b"\x0c\0\0\0\x01" + struct.pack(">I", len(key)) + key + struct.pack(">I", 3) + b"own"
+        self.answer = struct.pack(">I", len(body)) + body
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.bind(path)
+        self.socket.listen()
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
+            try:
+                peer, _ = self.socket.accept()
+            except OSError:
+                return
+            with peer, contextlib.suppress(OSError):
+                if peer.recv(5):
+                    peer.sendall(self.answer)
+
+
 class Stand:
     def __init__(self, base, glove, injector):
         self.base, self.glove, self.injector = base, glove, injector
@@ -75,6 +102,7 @@ class Stand:
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.bind(os.path.join(self.granted, "socket"))
         self.socket.listen()
+        self.ssh_agent = SshAgent(os.path.join(base, "agent"))
         self.before = self.listing()
 
     def command(self, scenario):
@@ -93,7 +121,7 @@ class Stand:
             cwd=self.workspace, stdin=subprocess.DEVNULL, capture_output=True, check=False,
             timeout=LIMIT * 3, encoding="utf-8", errors="replace",
             env={"HOME": self.home, "PATH": "/usr/bin:/bin", "TMPDIR": os.path.join(self.base, "tmp"),
-                 "LANG": "C", "TERM": "dumb"})
+                 "LANG": "C", "TERM": "dumb", "SSH_AUTH_SOCK": self.ssh_agent.path})
         if done.returncode != 0:
             raise RuntimeError(f"the injector failed: {done.stderr}")
         with open(log, encoding="utf-8") as file:

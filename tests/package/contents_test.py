@@ -40,7 +40,8 @@ class Contents(unittest.TestCase):
         pages = ["/usr/share/man/man" + page.rsplit(".", 1)[1] + "/" + page + ".gz"
                  for page in os.listdir(SOURCE + "/docs/man")]
         self.assertEqual(self.files, sorted([
-            "/usr/bin/glove", "/usr/libexec/glove/glove-egress", "/usr/share/glove/apparmor/glove",
+            "/usr/bin/glove", "/usr/libexec/glove/glove-egress", "/usr/libexec/glove/glove-ssh-agent",
+            "/usr/share/glove/apparmor/glove",
             "/usr/share/doc/glove/copyright", "/usr/share/doc/glove/changelog.gz",
             "/usr/share/lintian/overrides/glove", "/usr/share/bash-completion/completions/glove",
             "/usr/share/zsh/vendor-completions/_glove", "/usr/share/fish/vendor_completions.d/glove.fish", *pages]))
@@ -57,13 +58,14 @@ class Contents(unittest.TestCase):
     def test_everything_is_roots_and_writable_by_root_alone(self):
         for line in said("dpkg-deb", "--contents", PACKAGE).splitlines():
             mode, owner, *_, name = line.split()
-            program = name in ("./usr/bin/glove", "./usr/libexec/glove/glove-egress")
+            program = name in ("./usr/bin/glove", "./usr/libexec/glove/glove-egress",
+                                "./usr/libexec/glove/glove-ssh-agent")
             self.assertEqual(owner, "root/root", line)
             self.assertEqual(mode, "drwxr-xr-x" if name.endswith("/") else "-rwxr-xr-x" if program else "-rw-r--r--")
 
     def test_it_depends_on_no_package_and_its_programs_on_no_library(self):
         self.assertEqual((field("Depends"), field("Pre-Depends")), ("", ""))
-        for name in ("/usr/bin/glove", "/usr/libexec/glove/glove-egress"):
+        for name in ("/usr/bin/glove", "/usr/libexec/glove/glove-egress", "/usr/libexec/glove/glove-ssh-agent"):
             self.assertNotIn("NEEDED", said("readelf", "-d", self.tree + name))
             self.assertNotIn("INTERP", said("readelf", "-lW", self.tree + name))
             self.assertRegex(said("readelf", "-d", self.tree + name), r"FLAGS_1.*\bPIE\b")

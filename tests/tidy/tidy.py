@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 LAYERS = [
-    {"base"}, {"sys"}, {"wire"}, {"journal", "reflect"}, {"policy", "audit", "mcp", "net"},
+    {"base"}, {"sys"}, {"wire"}, {"journal", "reflect"}, {"policy", "audit", "mcp", "net", "ssh"},
     {"container", "supervisor", "adapters"}, {"kernel", "control"}, {"run", "host"},
     {"cli", "daemon"},
 ]

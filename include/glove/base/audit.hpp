@@ -16,7 +16,8 @@ enum class action : std::uint8_t {
     initialize,
     agent_launch,
     agent_exit,
-    egress
+    egress,
+    ssh_sign,
 };
 enum class status : std::uint8_t {
     pending, // the intent; the outcome follows under the same call id

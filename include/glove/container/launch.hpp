@@ -48,6 +48,12 @@ struct ending {
     int wait_status = 0; // of the agent, as waitpid gives it
 };
 
+// A listening socket of the plan, which stands inside. Empty when the last news brought none.
+struct inner_listener {
+    std::size_t index = 0; // of `plan::listeners`
+    sys::unique_fd socket = {};
+};
+
 struct prepared_launch; // memory the child reads
 
 class running {
@@ -67,12 +73,20 @@ public:
     // How the agent ended, or which step refused; empty when it has only started. Before it tells
     // of an end it waits until the namespace is empty.
     [[nodiscard]] auto read_news() -> result<std::optional<ending>>;
+    // What the last news brought. All of them come before the agent starts; none waits.
+    [[nodiscard]] auto take_listener() -> inner_listener {
+        return std::exchange(listener_, inner_listener{});
+    }
     [[nodiscard]] auto layers() const -> std::vector<layer>;
 
 private:
+    [[nodiscard]] auto accept_listener(sys::unique_fd came, std::size_t index) -> result<>;
+
     sys::child_process init_;
     sys::unique_fd control_;
     std::unique_ptr<prepared_launch> keep_;
+    std::vector<bool> listeners_due_;
+    inner_listener listener_;
     std::uint64_t armed_ = 0;
     bool killed_ = false;
 };

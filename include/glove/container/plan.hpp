@@ -8,6 +8,7 @@
 #include <glove/base/error.hpp>
 #include <glove/container/bridge.hpp>
 #include <glove/container/profile.hpp>
+#include <glove/ssh/identity.hpp>
 #include <glove/sys/files.hpp>
 #include <optional>
 #include <string>
@@ -60,6 +61,19 @@ struct scratch_budget {
     std::uint64_t inodes = 0;
 };
 
+// A listening socket that stands inside; its descriptor comes out by `running::take_listener`.
+struct planned_listener {
+    std::string path;            // as the agent names it
+    ::mode_t permissions = 0600; // to connect takes the right to write
+};
+
+// What the agent may have signed, by whom, and the listener on which it asks.
+struct ssh_agent_plan {
+    ssh::public_key key;
+    std::string socket; // of the caller's ssh agent; never mounted
+    std::size_t listener = 0;
+};
+
 struct plan {
     std::vector<tree_entry> tree;
     std::vector<std::string> argv;
@@ -71,6 +85,10 @@ struct plan {
     user_identity user;
     network_tier network = network_tier::offline;
     std::optional<bridge_plan> bridge;
+    std::vector<planned_listener> listeners;
+    // Where they really stand: /run can be a link. Empty without one.
+    std::string listener_place;
+    std::optional<ssh_agent_plan> ssh_agent;
     container::limits limits;
     scratch_budget scratch;
     // The bounded search for FIFOs did not see every entry of every grant.
@@ -80,6 +98,10 @@ struct plan {
 };
 
 inline constexpr std::string_view home_directory = "/home/agent";
+inline constexpr std::string_view listener_directory = "/run/glove";
+// Connections that wait to be accepted; a further one waits in connect(2).
+inline constexpr int listener_backlog = 16;
+inline constexpr std::size_t most_listeners = 8;
 inline constexpr std::string_view host_name = "glove";
 inline constexpr std::string_view search_path =
     "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";

@@ -40,6 +40,13 @@ struct egress_wish {
     unsigned connections = 256;         // at once; further ones wait
 };
 
+// A Unix socket inside, in `listener_directory`, on which the host's side accepts.
+struct listener_wish {
+    std::string_view flag;     // how the operator asked for it, so that a refusal can name it
+    std::string name;          // of the socket's file
+    std::string variable = {}; // of the agent's environment, set to the path; empty: none
+};
+
 // A directory of the host that is the agent's home instead of a private one that ends with the run.
 struct kept_home {
     std::string name; // for people
@@ -58,6 +65,8 @@ struct profile {
     std::vector<std::string> path_directories;                    // before the system's on PATH
     network_tier network = network_tier::offline;
     egress_wish egress;
+    std::optional<std::string> ssh_agent; // a key's fingerprint or comment; empty: the only one
+    std::vector<listener_wish> listeners;
     container::limits limits;
     std::optional<kept_home> home;
     // Glove's own files: no grant may hold one or lie inside one.

@@ -31,4 +31,7 @@ struct spawn_request {
 
 [[nodiscard]] auto spawn(const spawn_request& request) -> result<child_process>;
 
+// A program of Glove's own that people do not start: beside this one, or in libexec/glove.
+[[nodiscard]] auto find_own_program(const std::string& name, step_name step) -> result<std::string>;
+
 } // namespace glove::sys

@@ -200,6 +200,7 @@ constexpr setup_step steps[] = {
     {"init.permissions", open_permissions, ""},
     {"mount.root", mount_root, ""},
     {"mount.tree", mount_tree, "own root file system, sources pinned"},
+    {"mount.listeners", open_listeners, ""},
     {"mount.proc", mount_proc, "/proc of the namespace"},
     {"mount.user_namespaces", forbid_user_namespaces, "no further user namespaces"},
     {"bridge.ports", open_low_ports, "", true},

@@ -24,6 +24,7 @@ struct prepared_launch {
     std::vector<bridge_known> known;
     std::vector<bridge_socket> sockets;
     std::vector<bridge_domain> domains;
+    std::vector<listener_setup> listeners;
     setup_plan child{};
     const plan* source = nullptr;
 };
@@ -140,6 +141,20 @@ private:
     };
 }
 
+[[nodiscard]] auto listeners_of(const plan& source) -> std::vector<listener_setup> {
+    std::vector<listener_setup> out;
+    for (const auto& one : source.listeners) {
+        listener_setup made{.name = {}, .name_size = 0, .permissions = one.permissions};
+        const auto name = std::string_view{one.path}.substr(listener_directory.size() + 1);
+        made.name.sun_family = AF_UNIX;
+        name.copy(made.name.sun_path, sizeof made.name.sun_path - 1);
+        made.name_size =
+            static_cast<::socklen_t>(offsetof(::sockaddr_un, sun_path) + name.size() + 1);
+        out.push_back(made);
+    }
+    return out;
+}
+
 [[nodiscard]] auto prepare(const launch_request& request, int control)
     -> std::unique_ptr<prepared_launch> {
     auto out = std::make_unique<prepared_launch>();
@@ -149,6 +164,7 @@ private:
     out->programs = pointers(source.programs);
     out->argv = pointers(source.argv);
     out->environment = pointers(source.environment);
+    out->listeners = listeners_of(source);
     out->scratch_bytes = std::to_string(source.scratch.bytes);
     out->scratch_inodes = std::to_string(source.scratch.inodes);
     out->child = {
@@ -167,6 +183,9 @@ private:
         .open_files = request.open_files,
         .loopback = source.network == network_tier::local || source.network == network_tier::egress,
         .bridge = {},
+        .listeners = out->listeners,
+        .listener_place =
+            source.listener_place.empty() ? nullptr : source.listener_place.c_str() + 1,
         .shared_group = request.shared_process_group,
         .host_root = source.user.uid == 0,
         .arguments = request.arguments.begin,
@@ -215,6 +234,8 @@ private:
     std::string detail{call_names[static_cast<std::size_t>(news.where)]};
     const bool of_tree = step == "mount.tree" && news.index < source.tree.size();
     if (of_tree) detail += " for " + source.tree[news.index].path;
+    if (step == "mount.listeners" && news.index < source.listeners.size())
+        detail += " for " + source.listeners[news.index].path;
     if (news.value == ESTALE && of_tree)
         detail = source.tree[news.index].path + " was replaced while the sandbox was being built";
     return {classify(news.value), step, news.value, std::move(detail),
@@ -223,6 +244,47 @@ private:
 
 [[nodiscard]] auto is_requested(const setup_step& step, const plan& wanted) -> bool {
     return !step.layer.empty() && (!step.of_bridge || wanted.bridge.has_value());
+}
+
+// A message and the one descriptor that it may bring; what else there is, the kernel drops.
+[[nodiscard]] auto receive(sys::fd_ref control, news_message& message, sys::unique_fd& came)
+    -> ssize_t {
+    ::iovec part{&message, sizeof message};
+    alignas(::cmsghdr) char space[CMSG_LEN(sizeof(int))] = {};
+    ::msghdr whole{};
+    ssize_t got = 0;
+    // Init that ended with an order unread resets the channel once, ahead of the news it had sent.
+    do {
+        whole.msg_iov = &part;
+        whole.msg_iovlen = 1;
+        whole.msg_control = space;
+        whole.msg_controllen = sizeof space;
+        got = ::recvmsg(control.get(), &whole, MSG_CMSG_CLOEXEC);
+    } while (got < 0 && (errno == EINTR || errno == ECONNRESET));
+    const auto* const header = got < 0 ? nullptr : CMSG_FIRSTHDR(&whole);
+    if (header == nullptr || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS ||
+        header->cmsg_len != CMSG_LEN(sizeof(int)))
+        return got;
+    int number = -1;
+    std::memcpy(&number, CMSG_DATA(header), sizeof number);
+    came = sys::unique_fd{number};
+    return got;
+}
+
+[[nodiscard]] auto option_is(sys::fd_ref socket, int name, int wanted) -> bool {
+    int value = -1;
+    ::socklen_t size = sizeof value;
+    return ::getsockopt(socket.get(), SOL_SOCKET, name, &value, &size) == 0 && value == wanted;
+}
+
+// Whether the kernel says that this is the socket that was asked for, and that it listens.
+[[nodiscard]] auto listens_at(sys::fd_ref socket, const listener_setup& wanted) -> bool {
+    ::sockaddr_un name{};
+    ::socklen_t size = sizeof name;
+    return option_is(socket, SO_DOMAIN, AF_UNIX) && option_is(socket, SO_TYPE, SOCK_STREAM) &&
+           option_is(socket, SO_ACCEPTCONN, 1) &&
+           ::getsockname(socket.get(), reinterpret_cast<::sockaddr*>(&name), &size) == 0 &&
+           size == wanted.name_size && std::strcmp(name.sun_path, wanted.name.sun_path) == 0;
 }
 
 [[nodiscard]] auto plausible(const news_message& news) -> bool {
@@ -242,7 +304,8 @@ auto requested_layers(const plan& wanted) -> std::vector<layer> {
 
 running::running(sys::child_process init, sys::unique_fd control,
                  std::unique_ptr<prepared_launch> keep)
-    : init_{std::move(init)}, control_{std::move(control)}, keep_{std::move(keep)} {}
+    : init_{std::move(init)}, control_{std::move(control)}, keep_{std::move(keep)},
+      listeners_due_(keep_->listeners.size(), true) {}
 running::running(running&&) noexcept = default;
 running::~running() = default;
 
@@ -257,13 +320,27 @@ auto running::kill() -> result<> {
     return init_.signal(SIGKILL);
 }
 
+// Taken for what it claims to be only when the kernel says so; nothing of its flags is believed.
+auto running::accept_listener(sys::unique_fd came, std::size_t index) -> result<> {
+    const bool due = index < listeners_due_.size() && listeners_due_[index];
+    if (!due || !came || !listens_at(came, keep_->listeners[index]))
+        return fail(errc::not_permitted, "launch.listener", "what came is no socket of the plan");
+    if (::fcntl(came.get(), F_SETFL, O_NONBLOCK) != 0) return fail_os("launch.listener");
+    listeners_due_[index] = false;
+    listener_ = {.index = index, .socket = std::move(came)};
+    return {};
+}
+
 auto running::read_news() -> result<std::optional<ending>> {
     news_message message{};
-    ssize_t got = 0;
-    // Init that ended with an order unread resets the channel once, ahead of the news it had sent.
-    do got = ::recv(control_.get(), &message, sizeof message, 0);
-    while (got < 0 && (errno == EINTR || errno == ECONNRESET));
-    if (got == sizeof message && plausible(message)) {
+    sys::unique_fd came;
+    const auto got = receive(control_, message, came);
+    const bool whole = got == sizeof message && plausible(message);
+    if (whole && message.what == news::listener) {
+        GLOVE_CHECK(accept_listener(std::move(came), message.index));
+        return std::nullopt;
+    }
+    if (whole) {
         armed_ = message.armed;
         if (message.what == news::started) return std::nullopt;
     }

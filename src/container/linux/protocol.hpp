@@ -48,6 +48,7 @@ enum class call : std::uint8_t {
     prctl,
     recv,
     seccomp,
+    sendmsg,
     setrlimit,
     setsid,
     sethostname,
@@ -63,17 +64,19 @@ enum class call : std::uint8_t {
     write,
 };
 inline constexpr auto call_names = std::to_array<std::string_view>({
-    "",         "bind",        "capset",        "chdir",      "clone",       "close_range",
-    "dup2",     "dup3",        "epoll_create1", "epoll_ctl",  "execve",      "fchdir",
-    "fsconfig", "fsmount",     "fsopen",        "getdents64", "ioctl",       "keyctl",
-    "listen",   "mkdirat",     "mount_setattr", "move_mount", "open_tree",   "openat",
-    "openat2",  "pivot_root",  "prctl",         "recv",       "seccomp",     "setrlimit",
-    "setsid",   "sethostname", "sigaction",     "signalfd",   "sigprocmask", "socket",
-    "statx",    "symlinkat",   "umount2",       "unlinkat",   "unshare",     "write",
+    "",          "bind",       "capset",        "chdir",      "clone",     "close_range",
+    "dup2",      "dup3",       "epoll_create1", "epoll_ctl",  "execve",    "fchdir",
+    "fsconfig",  "fsmount",    "fsopen",        "getdents64", "ioctl",     "keyctl",
+    "listen",    "mkdirat",    "mount_setattr", "move_mount", "open_tree", "openat",
+    "openat2",   "pivot_root", "prctl",         "recv",       "seccomp",   "sendmsg",
+    "setrlimit", "setsid",     "sethostname",   "sigaction",  "signalfd",  "sigprocmask",
+    "socket",    "statx",      "symlinkat",     "umount2",    "unlinkat",  "unshare",
+    "write",
 });
 static_assert(call_names.size() == static_cast<std::size_t>(call::write) + 1);
 
-// os == 0 is success. `index` is the entry of the tree, or of the programs, that failed.
+// os == 0 is success. `index` is the entry of the tree, of the programs or of the listeners that
+// failed.
 struct failure {
     int os = 0;
     call where = call::none;
@@ -82,9 +85,10 @@ struct failure {
 };
 
 enum class news : std::uint8_t {
-    failed,  // a step was refused; nothing of the agent ever ran
-    started, // every step was carried out and the agent runs
-    ended,   // the agent ended with wait status `value`
+    failed,   // a step was refused; nothing of the agent ever ran
+    listener, // comes with a listening socket: number `index` of the plan
+    started,  // every step was carried out and the agent runs
+    ended,    // the agent ended with wait status `value`
 };
 struct news_message {
     news what;

@@ -8,6 +8,7 @@
 #include <linux/filter.h>
 #include <span>
 #include <sys/resource.h>
+#include <sys/un.h>
 
 namespace glove::container {
 
@@ -26,6 +27,13 @@ struct tree_operation {
     sys::file_identity identity;
 };
 
+// The name is relative to the directory of all of them.
+struct listener_setup {
+    ::sockaddr_un name;
+    ::socklen_t name_size;
+    ::mode_t permissions;
+};
+
 struct setup_plan {
     std::array<int, 3> streams; // become 0, 1 and 2
     std::array<int, 3> nothing; // open flags of streams that are /dev/null, -1 for others
@@ -42,9 +50,11 @@ struct setup_plan {
     ::rlimit open_files; // the caller's, which the supervisor may have raised for its pins
     bool loopback;
     bridge_setup bridge;
-    bool shared_group; // with processes of the host: on the caller's terminal
-    bool host_root;    // uid 0 of the host: owns the files of /proc that are not a process's
-    char* arguments;   // the argument and environment area, to be wiped
+    std::span<const listener_setup> listeners;
+    const char* listener_place; // relative to the new root, as a tree operation's path
+    bool shared_group;          // with processes of the host: on the caller's terminal
+    bool host_root;  // uid 0 of the host: owns the files of /proc that are not a process's
+    char* arguments; // the argument and environment area, to be wiped
     std::size_t arguments_size;
 };
 

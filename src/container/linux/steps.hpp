@@ -51,6 +51,9 @@ failure forbid_user_namespaces(setup_state&) noexcept;
 failure open_low_ports(setup_state&) noexcept;
 failure guard_proc(setup_state&) noexcept;
 
+// listeners.cpp
+failure open_listeners(setup_state&) noexcept;
+
 // bridge.cpp
 failure start_bridge(setup_state&) noexcept;
 
