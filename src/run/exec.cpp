@@ -17,6 +17,7 @@
 #include <glove/run/exec.hpp>
 #include <glove/sys/clock.hpp>
 #include <glove/sys/entropy.hpp>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -70,12 +71,18 @@ namespace {
     return own == 0 && cut_short ? 128 + SIGTERM : own;
 }
 
+// A last word must not wait for a reader that takes nothing.
+void tell_after(const char* text) {
+    constexpr int patience_ms = 1000;
+    ::pollfd errors{2, POLLOUT, 0};
+    if (::poll(&errors, 1, patience_ms) == 1) (void)std::fputs(text, stderr);
+}
+
 [[nodiscard]] auto exit_status_after(const outcome& ended) -> int {
     if (ended.cause == exit_cause::wall_time)
-        (void)std::fputs("glove: the wall-time limit was reached, so the agent was ended\n",
-                         stderr);
+        tell_after("glove: the wall-time limit was reached, so the agent was ended\n");
     if (ended.cause == exit_cause::output_bytes)
-        (void)std::fputs("glove: the output limit was reached, so the agent was ended\n", stderr);
+        tell_after("glove: the output limit was reached, so the agent was ended\n");
     return exit_status_of(ended);
 }
 

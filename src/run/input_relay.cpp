@@ -40,9 +40,10 @@ void input_relay::read() {
     const auto got = ::read(from_, waiting_.data(), waiting_.size());
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
     if (got <= 0) {
-        if (kind_ == source::terminal && got == 0) hung_up_ = true;
+        // Raw, it has no other end.
+        if (kind_ == source::terminal && got == 0 && to_terminal_) hung_up_ = true;
         // A terminal that went to another group says EIO; it is asked again when it comes back.
-        else if (kind_ == source::terminal) enabled_ = false;
+        else if (kind_ == source::terminal && got < 0) enabled_ = false;
         else end();
         return;
     }
@@ -77,10 +78,32 @@ void input_relay::end() {
         to_ = {};
         return;
     }
-    ::termios modes{};
-    if (::tcgetattr(to_.get(), &modes) != 0 || (modes.c_lflag & ICANON) == 0) return;
+    if (end_of_file() == 0) return;
     end_ = at_line_start_ ? 1 : 2;
-    std::fill_n(waiting_.begin(), end_, static_cast<char>(modes.c_cc[VEOF]));
+    std::fill_n(waiting_.begin(), end_, end_of_file());
+    write();
+}
+
+// The key for it at the agent's terminal; 0 when that reads no lines.
+auto input_relay::end_of_file() const -> char {
+    ::termios modes{};
+    if (::tcgetattr(to_.get(), &modes) != 0 || (modes.c_lflag & ICANON) == 0) return 0;
+    return static_cast<char>(modes.c_cc[VEOF]);
+}
+
+void input_relay::take_typed_ahead() {
+    ::termios modes{};
+    if (begin_ != end_ || ::tcgetattr(from_, &modes) != 0 || (modes.c_lflag & ICANON) == 0) return;
+    begin_ = end_ = 0;
+    while (end_ < waiting_.size()) {
+        const auto got = ::read(from_, waiting_.data() + end_, waiting_.size() - end_);
+        if (got < 0) break;
+        end_ += static_cast<std::size_t>(got);
+        if (got > 0) continue;
+        const char key = end_of_file();
+        if (key != 0) waiting_[end_++] = key;
+        break;
+    }
     write();
 }
 

@@ -23,6 +23,9 @@ public:
 
     // Where it goes; a terminal's master, or a pipe. Does not block from here on.
     void connect(sys::unique_fd to, bool to_terminal);
+    // What was typed before the caller's terminal became raw, where an end of file is none any
+    // more.
+    void take_typed_ahead();
     // Whether to read at all: a terminal in the background must not be.
     void enable(bool on) noexcept { enabled_ = on; }
     void interest(std::vector<::pollfd>& into) const;
@@ -34,6 +37,7 @@ private:
     void read();
     void write();
     void end();
+    [[nodiscard]] auto end_of_file() const -> char;
 
     int from_;
     source kind_;

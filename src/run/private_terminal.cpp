@@ -64,7 +64,7 @@ auto private_terminal::open(terminal_wish wish) -> result<private_terminal> {
     GLOVE_CHECK(out.plan_ways());
     if (!out.caller_) return out;
     const bool alone = wish == terminal_wish::always || (out.caller_->is(0) && out.caller_->is(1));
-    out.wanted_ = out.front_ = alone && out.caller_->in_foreground();
+    out.has_modes_ = out.wanted_ = out.front_ = alone && out.caller_->in_foreground();
     return out;
 }
 
@@ -75,7 +75,7 @@ auto private_terminal::request() const -> std::optional<container::terminal_requ
         out.streams[i] = ways_[i] == stream_way::terminal;
     out.foreground = front_;
     if (!caller_) return out;
-    out.modes = caller_->modes();
+    if (front_) out.modes = caller_->modes();
     out.size = caller_->size().value_or(out.size);
     return out;
 }
@@ -95,9 +95,21 @@ auto private_terminal::connect(sys::unique_fd master, output_relay& output) -> r
     }
     input_->connect(std::move(for_input), true);
     if (!caller_) input_->enable(true);
-    else if (front_ && !take()) front_ = true; // it went to the background just now: a read waits
+    else if (front_) (void)take(); // not when it went to the background just now: a read waits
+    else keep_quiet();
     resize();
     return {};
+}
+
+// In the background of a terminal that wants its jobs to be silent there, the agent's is as well:
+// writing stops the agent, and the job with it.
+void private_terminal::keep_quiet() const {
+    const auto outside = caller_->modes();
+    ::termios inside{};
+    if (caller_->in_foreground() || !outside || (outside->c_lflag & TOSTOP) == 0) return;
+    if (::tcgetattr(master_.get(), &inside) != 0) return;
+    inside.c_lflag |= TOSTOP;
+    (void)::tcsetattr(master_.get(), TCSANOW, &inside);
 }
 
 void private_terminal::interest(std::vector<::pollfd>& into) const {
@@ -113,7 +125,14 @@ void private_terminal::resize() const {
 }
 
 auto private_terminal::take() -> bool {
-    if (!caller_ || !master_ || !caller_->take()) return false;
+    if (!caller_ || !master_ || !caller_->in_foreground()) return false;
+    // Not from an open file that others share: the read could wait.
+    if (!caller_->is_taken() && !caller_->may_block()) input_->take_typed_ahead();
+    // From the background they could be those of a shell's prompt, so they come only now.
+    const auto modes = caller_->modes();
+    if (!caller_->take()) return false;
+    if (!has_modes_ && modes) (void)::tcsetattr(master_.get(), TCSANOW, &*modes);
+    has_modes_ = true;
     wanted_ = true;
     input_->enable(true);
     return true;

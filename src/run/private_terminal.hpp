@@ -65,6 +65,7 @@ public:
 
 private:
     [[nodiscard]] auto take() -> bool;
+    void keep_quiet() const;
     [[nodiscard]] auto plan_ways() -> result<>;
     void go_on(container::running& agent);
 
@@ -73,9 +74,10 @@ private:
     std::optional<caller_terminal> caller_; // the one that the private terminal stands for
     std::optional<input_relay> input_;
     sys::unique_fd nothing_, agent_input_, own_input_, own_output_, master_;
-    bool made_ = false;   // the agent gets a terminal
-    bool wanted_ = false; // the agent uses it: it is, or shall be, in the foreground
-    bool front_ = true;   // the agent's group is in the foreground inside
+    bool made_ = false;      // the agent gets a terminal
+    bool has_modes_ = false; // the caller's
+    bool wanted_ = false;    // the agent uses it: it is, or shall be, in the foreground
+    bool front_ = true;      // the agent's group is in the foreground inside
 };
 
 } // namespace glove::run
