@@ -289,11 +289,16 @@ class OnATerminal(inside.Case):
     def test_the_settings_are_put_back(self):
         up = "echo up; exec sleep 1000"
 
-        def kill_agent(terminal):
+        def sleeper(terminal):
             for pid in inside.descendants(terminal.pid):
                 with open(f"/proc/{pid}/cmdline", "rb") as file:
                     if file.read() == b"sleep\0" + b"1000\0":
-                        os.kill(pid, signal.SIGKILL)
+                        return pid
+            return None
+
+        def kill_agent(terminal):
+            self.assertTrue(inside.wait_until(lambda: sleeper(terminal)))
+            os.kill(sleeper(terminal), signal.SIGKILL)
 
         def ask(number):
             return lambda t: os.kill(inside.child_of(t.pid), number)
