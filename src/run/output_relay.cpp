@@ -11,7 +11,7 @@ namespace glove::run {
 namespace {
 
 // A private terminal gives 4 KiB at a time; more of them make one write.
-constexpr std::size_t buffer_bytes = 128UL * 1024;
+constexpr std::size_t buffer_bytes = 64UL * 1024;
 // A pipe that polls writable takes this much without blocking; a terminal, a little.
 constexpr std::size_t pipe_bytes = 4096;
 constexpr std::size_t terminal_bytes = 256;
