@@ -125,8 +125,20 @@ void output_relay::read(channel& from) {
         if (os != 0 && !from.is_terminal && lost_ == 0) lost_ = os;
         break;
     }
+    if (from.is_terminal && returns_are_doubled_) drop_returns(from);
     count(from);
     if (from.has_waiting() && from.chunk == 0) write(from);
+}
+
+// One at the very end of what was read stays, which does no harm.
+void output_relay::drop_returns(channel& from) {
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < from.end; ++i) {
+        const bool doubled =
+            from.buffer[i] == '\r' && i + 1 < from.end && from.buffer[i + 1] == '\n';
+        if (!doubled) from.buffer[kept++] = from.buffer[i];
+    }
+    from.end = kept;
 }
 
 void output_relay::count(channel& from) {

@@ -1,10 +1,10 @@
 // Counts what the agent writes on its way to Glove's own stdout and stderr, or to the caller's
 // terminal.
 //
-// Guarantees: bytes pass unchanged and in order; exactly `limit` of them pass; the relay never
-// blocks in a write to a pipe or to a terminal that it has opened itself, so a reader that does not
-// read cannot stop the clock of the run. Streams that are one file for the caller stay one for the
-// agent.
+// Guarantees: bytes pass unchanged, but for `returns_are_doubled`, and in order; exactly `limit` of
+// them pass; the relay never blocks in a write to a pipe or to a terminal that it has opened
+// itself, so a reader that does not read cannot stop the clock of the run. Streams that are one
+// file for the caller stay one for the agent.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -24,6 +24,10 @@ public:
     // Pipes for the standard output and error, or for those of them that are `wanted`.
     [[nodiscard]] static auto create(std::uint64_t limit, std::array<bool, 2> wanted = {true, true})
         -> result<output_relay>;
+
+    // The caller's terminal itself puts a carriage return before each new line, as the private one
+    // has done already: that one is left out.
+    void returns_are_doubled(bool yes) noexcept { returns_are_doubled_ = yes; }
 
     // What the agent gets as 1 and 2, -1 for one that is not wanted; call `agent_has_streams` once
     // it has them.
@@ -64,6 +68,7 @@ private:
     explicit output_relay(std::uint64_t limit) : limit_{limit} {}
     void add(channel made);
     void read(channel& from);
+    static void drop_returns(channel& from);
     void count(channel& from);
     void write(channel& to);
     void lose_reader(channel& to, int os);
@@ -76,6 +81,7 @@ private:
     std::uint64_t passed_ = 0;
     bool excess_ = false; // the agent wrote more than may pass
     bool hung_up_ = false;
+    bool returns_are_doubled_ = false;
     int lost_ = 0; // errno of the first read or write that failed
 };
 

@@ -93,7 +93,9 @@ auto private_terminal::connect(sys::unique_fd master, output_relay& output) -> r
     } else {
         output.add_terminal(std::move(for_output), caller_->descriptor(), caller_->may_block());
     }
+    output_ = &output;
     input_->connect(std::move(for_input), true);
+    note_returns();
     if (!caller_) input_->enable(true);
     else if (front_) (void)take(); // not when it went to the background just now: a read waits
     else keep_quiet();
@@ -124,6 +126,13 @@ void private_terminal::resize() const {
     if (const auto now = caller_->size()) (void)::ioctl(master_.get(), TIOCSWINSZ, &*now);
 }
 
+void private_terminal::note_returns() const {
+    if (output_ == nullptr || !caller_ || own_output_) return;
+    const auto now = caller_->modes();
+    output_->returns_are_doubled(!caller_->is_taken() && now && (now->c_oflag & OPOST) != 0 &&
+                                 (now->c_oflag & ONLCR) != 0);
+}
+
 auto private_terminal::take() -> bool {
     if (!caller_ || !master_ || !caller_->in_foreground()) return false;
     // Not from an open file that others share: the read could wait.
@@ -133,6 +142,7 @@ auto private_terminal::take() -> bool {
     if (!caller_->take()) return false;
     if (!has_modes_ && modes) (void)::tcsetattr(master_.get(), TCSANOW, &*modes);
     has_modes_ = true;
+    note_returns();
     wanted_ = true;
     input_->enable(true);
     return true;
@@ -141,6 +151,7 @@ auto private_terminal::take() -> bool {
 void private_terminal::give_back() {
     if (!caller_) return;
     caller_->give_back();
+    note_returns();
     if (input_) input_->enable(false);
 }
 

@@ -66,6 +66,7 @@ public:
 private:
     [[nodiscard]] auto take() -> bool;
     void keep_quiet() const;
+    void note_returns() const;
     [[nodiscard]] auto plan_ways() -> result<>;
     void go_on(container::running& agent);
 
@@ -74,6 +75,7 @@ private:
     std::optional<caller_terminal> caller_; // the one that the private terminal stands for
     std::optional<input_relay> input_;
     sys::unique_fd nothing_, agent_input_, own_input_, own_output_, master_;
+    output_relay* output_ = nullptr;
     bool made_ = false;      // the agent gets a terminal
     bool has_modes_ = false; // the caller's
     bool wanted_ = false;    // the agent uses it: it is, or shall be, in the foreground

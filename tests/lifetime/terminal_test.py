@@ -370,6 +370,14 @@ class OnATerminal(inside.Case):
         terminal.expect(b"out")
         self.assertEqual(terminal.status(), 0)
 
+    def test_lines_end_as_they_do_without_glove(self):
+        for way in (lambda words: "true | " + words, lambda words: words):
+            terminal = self.script(way(self.words("printf", "a\\nb\\r\\nc\\n")))
+            while terminal.read(inside.PATIENCE):
+                pass
+            self.assertEqual(terminal.text, b"a\r\nb\r\r\nc\r\n")
+            self.assertEqual(terminal.status(), 0)
+
     def test_interrupt_of_a_pipeline(self):
         terminal = self.script(self.words("sh", "-c", "echo up >&2; exec sleep 1000") + " | cat; echo ${PIPESTATUS[0]}.")
         terminal.expect(b"up")
@@ -439,6 +447,24 @@ class OnATerminal(inside.Case):
         terminal.command(b"fg")
         terminal.expect(b"out\r")
         terminal.expect(b"went\r")
+        terminal.expect(b"prompt: ")
+        terminal.command(b"exit 0")
+        self.assertEqual(terminal.status(), 0)
+
+    def test_a_script_around_it_stops_as_well(self):
+        terminal = self.shell()
+        self.place.put("job", self.words("sh", "-c", "echo u''p; read -r x; echo \"got <$x>\"") + "; true\n")
+        terminal.command(b"bash job")
+        terminal.expect(b"up\r")
+        for _ in range(2):
+            terminal.type(b"\x1a")
+            terminal.expect(b"Stopped")
+            terminal.expect(b"prompt: ")
+            terminal.command(b"fg")
+            terminal.expect(b"bash job\r\n")
+            self.assertTrue(inside.wait_until(terminal.is_raw))
+        terminal.type(b"word\r")
+        terminal.expect(b"got <word>")
         terminal.expect(b"prompt: ")
         terminal.command(b"exit 0")
         self.assertEqual(terminal.status(), 0)
