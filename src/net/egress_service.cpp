@@ -51,13 +51,8 @@ struct open_call {
                 "install glove-egress beside glove or in libexec/glove");
 }
 
-// A reader that takes nothing misses the line, and does not hold up the run. A terminal may be raw
-// for the agent's sake.
 void say_line(const std::string& words) {
-    ::pollfd errors{2, POLLOUT, 0};
-    if (::poll(&errors, 1, 0) != 1) return;
-    const auto* const end = ::isatty(2) == 1 ? "\r\n" : "\n";
-    (void)sys::write_all(sys::fd_ref::standard_error(), "glove: " + words + end);
+    (void)sys::write_all(sys::fd_ref::standard_error(), "glove: " + words + "\n");
 }
 
 [[nodiscard]] auto seqpacket_pair() -> result<std::array<sys::unique_fd, 2>> {
