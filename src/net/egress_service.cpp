@@ -60,8 +60,9 @@ struct error_stream {
     }
 };
 
+// A terminal may be raw for the command's sake.
 void say_line(const std::string& words) {
-    const auto line = "glove: " + words + "\n";
+    const auto line = "glove: " + words + (::isatty(2) == 1 ? "\r\n" : "\n");
     const error_stream to;
     if (to.is_socket) (void)::send(2, line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     else if (!to.can_wait) (void)sys::write_all(sys::fd_ref::standard_error(), line);

@@ -1,9 +1,9 @@
 // Process 1 of the namespace: builds the perimeter, starts the agent, reaps, passes signals on, and
 // ends everything when the agent or the supervisor ends.
 //
-// Guarantees: it never execs, holds no descriptor but the three streams and the control channel, is
-// not dumpable, has no capability once the agent exists, and its memory holds neither the caller's
-// arguments nor its environment in a place that /proc would show.
+// Guarantees: it never execs, holds no descriptor but the three streams, the control channel and
+// the private terminal, is not dumpable, has no capability once the agent exists, and its memory
+// holds neither the caller's arguments nor its environment in a place that /proc would show.
 #include "container/linux/steps.hpp"
 #include "sys/syscalls.hpp"
 #include <array>
@@ -165,10 +165,73 @@ auto watch_children(setup_state& state) noexcept -> failure {
 }
 
 // A session of its own: "my group" names nobody outside, and the caller's terminal is out of reach.
-// On that terminal the agent must stay in the foreground's group; there the guard filter keeps it
-// from using the group.
-auto leave_session(setup_state& state) noexcept -> failure {
-    return outcome(state.plan->shared_group || ::setsid() >= 0, call::setsid);
+// Init leads it and the agent does not, so that the terminal's keys can stop the agent.
+auto leave_session(setup_state&) noexcept -> failure {
+    return outcome(::setsid() >= 0, call::setsid);
+}
+
+// The supervisor gets the master, in the one message that carries a descriptor.
+[[nodiscard]] auto hand_over(int master) noexcept -> failure {
+    news_message message{.what = news::terminal,
+                         .step = 0,
+                         .where = call::none,
+                         .value = 0,
+                         .index = failure::no_index,
+                         .armed = 0};
+    ::iovec part{&message, sizeof message};
+    alignas(::cmsghdr) char space[CMSG_SPACE(sizeof(int))] = {};
+    ::msghdr whole{};
+    whole.msg_iov = &part;
+    whole.msg_iovlen = 1;
+    whole.msg_control = space;
+    whole.msg_controllen = sizeof space;
+    auto* const header = CMSG_FIRSTHDR(&whole);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(header), &master, sizeof master);
+    const auto sent = ::sendmsg(control_descriptor, &whole, MSG_NOSIGNAL);
+    return outcome(sent == sizeof message, call::sendmsg);
+}
+
+// Frees the number that `fd` has, which may be one of the fixed ones.
+[[nodiscard]] auto move_up(int fd) noexcept -> int {
+    if (fd < 0) return fd;
+    const int moved = ::fcntl(fd, F_DUPFD_CLOEXEC, terminal_descriptor + 1);
+    const int os = errno;
+    (void)sys::close_range(static_cast<unsigned>(fd), static_cast<unsigned>(fd), 0);
+    errno = os;
+    return moved;
+}
+
+[[nodiscard]] auto set_up_terminal(const terminal_setup& wish) noexcept -> failure {
+    if (wish.has_modes && ::tcsetattr(terminal_descriptor, TCSANOW, &wish.modes) != 0)
+        return outcome(false, call::ioctl);
+    if (::ioctl(terminal_descriptor, TIOCSWINSZ, &wish.size) != 0 ||
+        ::ioctl(terminal_descriptor, TIOCSCTTY, 0) != 0)
+        return outcome(false, call::ioctl);
+    for (int stream = 0; stream < 3; ++stream)
+        if (wish.streams[static_cast<std::size_t>(stream)] &&
+            ::dup2(terminal_descriptor, stream) < 0)
+            return outcome(false, call::dup2);
+    return {};
+}
+
+// A terminal of the namespace's own devpts, which the session gets as its controlling one. Init
+// keeps it, so that its master lasts until the namespace is empty.
+auto open_terminal(setup_state& state) noexcept -> failure {
+    const auto& wish = state.plan->terminal;
+    if (!wish.wanted) return {};
+    const int master = move_up(::open("/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC));
+    if (master < 0) return outcome(false, call::openat);
+    const int locked = 0;
+    if (::ioctl(master, TIOCSPTLCK, &locked) != 0) return outcome(false, call::ioctl);
+    const int opened = move_up(::ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
+    if (opened < 0) return outcome(false, call::ioctl);
+    if (::dup3(opened, terminal_descriptor, O_CLOEXEC) < 0) return outcome(false, call::dup3);
+    if (const auto bad = set_up_terminal(wish); bad.os != 0) return bad;
+    if (const auto bad = hand_over(master); bad.os != 0) return bad;
+    return outcome(sys::close_range(terminal_descriptor + 1, ~0U, 0) == 0, call::close_range);
 }
 
 // The caller's /dev/null is a node of the host, which root's agent could chmod for everybody.
@@ -208,6 +271,7 @@ constexpr setup_step steps[] = {
     {"mount.enter", enter_root, "old root detached, new root read-only"},
     {"init.streams", own_null_streams, ""},
     {"init.session", leave_session, "signals stay inside"},
+    {"init.terminal", open_terminal, ""},
     {"init.no_new_privileges", forbid_new_privileges, "no new privileges"},
     {"init.capabilities", drop_capabilities, "no capability in any set"},
     {"bridge.start", start_bridge, "bridge to the egress proxy", true},
@@ -218,10 +282,22 @@ constexpr setup_step steps[] = {
 static_assert(std::size(steps) <= 64, "news_message::armed has one bit a step");
 
 // A child that asked for PTRACE_TRACEME made init its tracer and stops at every signal: it is set
-// free, and what it stopped for is delivered.
-void let_go(::pid_t pid, int status) noexcept {
+// free, and what it stopped for is delivered. False for a child that is nobody's tracee.
+[[nodiscard]] auto let_go(::pid_t pid, int status) noexcept -> bool {
     const int number = WSTOPSIG(status);
-    (void)::ptrace(PTRACE_DETACH, pid, nullptr, number == SIGTRAP ? 0L : static_cast<long>(number));
+    const long deliver = number == SIGTRAP ? 0L : static_cast<long>(number);
+    return ::ptrace(PTRACE_DETACH, pid, nullptr, deliver) == 0;
+}
+
+// On a terminal the supervisor stops with the agent, as the caller's shell expects of a job.
+void tell_stop(const setup_state& state, ::pid_t pid, int status) noexcept {
+    if (pid != state.agent || state.held || !state.plan->terminal.wanted) return;
+    send(control_descriptor, {.what = news::stopped,
+                              .step = 0,
+                              .where = call::none,
+                              .value = WSTOPSIG(status),
+                              .index = failure::no_index,
+                              .armed = state.armed});
 }
 
 // Reaps everything that has ended; true once the agent has.
@@ -229,11 +305,11 @@ void let_go(::pid_t pid, int status) noexcept {
     bool agent_ended = false;
     for (;;) {
         int ended = 0;
-        const auto pid = ::waitpid(-1, &ended, WNOHANG | __WALL);
+        const auto pid = ::waitpid(-1, &ended, WNOHANG | WUNTRACED | __WALL);
         if (pid == 0 || (pid < 0 && agent_ended)) return agent_ended;
         if (pid < 0) ::_exit(125); // the agent cannot be watched: end it
         if (!WIFEXITED(ended) && !WIFSIGNALED(ended)) {
-            let_go(pid, ended);
+            if (!let_go(pid, ended)) tell_stop(state, pid, ended);
             continue;
         }
         if (pid != state.agent) continue;
@@ -242,15 +318,44 @@ void let_go(::pid_t pid, int status) noexcept {
     }
 }
 
-// The agent has not been reaped here, so its number cannot be another's. Stopping is for the whole
-// group; init itself cannot be stopped from inside.
-void pass_on(const setup_state& state, int number) noexcept {
-    const bool whole = (number == SIGSTOP || number == SIGCONT) && !state.plan->shared_group;
-    (void)::kill(whole ? 0 : state.agent, number);
+// The agent has not been reaped here, so its number cannot be another's. In its group may be init,
+// which cannot be ended or stopped from inside.
+void tell_group(const setup_state& state, int number) noexcept {
+    const auto group = ::getpgid(state.agent);
+    (void)::kill(group <= 1 ? 0 : -group, number);
+}
+
+// Init's own group stands in for nobody: what reads the terminal then is stopped, and shows.
+void lend_terminal(setup_state& state, bool to_foreground) noexcept {
+    const auto now = ::tcgetpgrp(terminal_descriptor);
+    const auto own = ::getpgrp();
+    if (now != own && now > 0) state.foreground = now;
+    const auto wanted = to_foreground ? state.foreground : own;
+    // A group that has ended meanwhile cannot have it; the agent's own can.
+    if (wanted > 0 && ::tcsetpgrp(terminal_descriptor, wanted) == 0) return;
+    (void)::tcsetpgrp(terminal_descriptor, ::getpgid(state.agent));
+}
+
+void carry_out(setup_state& state, const order_message& message) noexcept {
+    switch (message.what) {
+    case order::maps_written:
+    case order::release: return;
+    case order::signal: (void)::kill(state.agent, message.value); return;
+    case order::signal_group:
+        if (message.value == SIGSTOP || message.value == SIGCONT)
+            state.held = message.value == SIGSTOP;
+        return tell_group(state, message.value);
+    case order::foreground:
+    case order::background:
+        if (!state.plan->terminal.wanted) return;
+        lend_terminal(state, message.what == order::foreground);
+        state.held = false;
+        return tell_group(state, SIGCONT);
+    }
 }
 
 // Returns the agent's wait status. Ends the namespace when the supervisor is gone.
-[[nodiscard]] auto watch(const setup_state& state) noexcept -> int {
+[[nodiscard]] auto watch(setup_state& state) noexcept -> int {
     std::array<::pollfd, 2> sources{::pollfd{control_descriptor, POLLIN, 0},
                                     ::pollfd{state.children, POLLIN, 0}};
     for (int status = 0;;) {
@@ -263,7 +368,7 @@ void pass_on(const setup_state& state, int number) noexcept {
         if (sources[0].revents == 0) continue;
         order_message message{};
         if (receive(message) <= 0) ::_exit(125);
-        if (message.what == order::signal) pass_on(state, message.value);
+        carry_out(state, message);
     }
 }
 
@@ -294,6 +399,7 @@ void run_init(const setup_plan& plan) noexcept {
         send(i == 0 ? plan.control : control_descriptor, message);
         ::_exit(125);
     }
+    state.armed = message.armed;
     send(control_descriptor, message);
     // The streams are the agent's alone: a reader sees their end when the agent closes them.
     if (sys::close_range(0, 2, 0) != 0) ::_exit(125);

@@ -140,6 +140,17 @@ private:
     };
 }
 
+[[nodiscard]] auto terminal_of(const launch_request& request) -> terminal_setup {
+    if (!request.terminal) return {};
+    const auto& wish = *request.terminal;
+    return {.wanted = true,
+            .streams = wish.streams,
+            .foreground = wish.foreground,
+            .has_modes = wish.modes.has_value(),
+            .modes = wish.modes.value_or(::termios{}),
+            .size = wish.size};
+}
+
 [[nodiscard]] auto prepare(const launch_request& request, int control)
     -> std::unique_ptr<prepared_launch> {
     auto out = std::make_unique<prepared_launch>();
@@ -167,7 +178,7 @@ private:
         .open_files = request.open_files,
         .loopback = source.network == network_tier::local || source.network == network_tier::egress,
         .bridge = {},
-        .shared_group = request.shared_process_group,
+        .terminal = terminal_of(request),
         .host_root = source.user.uid == 0,
         .arguments = request.arguments.begin,
         .arguments_size = request.arguments.size,
@@ -225,6 +236,31 @@ private:
     return !step.layer.empty() && (!step.of_bridge || wanted.bridge.has_value());
 }
 
+// A message and the one descriptor that it may bring; what else there is, the kernel drops.
+[[nodiscard]] auto receive(sys::fd_ref control, news_message& message, sys::unique_fd& came)
+    -> ssize_t {
+    ::iovec part{&message, sizeof message};
+    alignas(::cmsghdr) char space[CMSG_LEN(sizeof(int))] = {};
+    ::msghdr whole{};
+    ssize_t got = 0;
+    // Init that ended with an order unread resets the channel once, ahead of the news it had sent.
+    do {
+        whole.msg_iov = &part;
+        whole.msg_iovlen = 1;
+        whole.msg_control = space;
+        whole.msg_controllen = sizeof space;
+        got = ::recvmsg(control.get(), &whole, MSG_CMSG_CLOEXEC);
+    } while (got < 0 && (errno == EINTR || errno == ECONNRESET));
+    const auto* const header = got < 0 ? nullptr : CMSG_FIRSTHDR(&whole);
+    if (header == nullptr || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS ||
+        header->cmsg_len != CMSG_LEN(sizeof(int)))
+        return got;
+    int number = -1;
+    std::memcpy(&number, CMSG_DATA(header), sizeof number);
+    came = sys::unique_fd{number};
+    return got;
+}
+
 [[nodiscard]] auto plausible(const news_message& news) -> bool {
     return news.step < setup_steps().size() &&
            static_cast<std::size_t>(news.where) < call_names.size();
@@ -242,7 +278,8 @@ auto requested_layers(const plan& wanted) -> std::vector<layer> {
 
 running::running(sys::child_process init, sys::unique_fd control,
                  std::unique_ptr<prepared_launch> keep)
-    : init_{std::move(init)}, control_{std::move(control)}, keep_{std::move(keep)} {}
+    : init_{std::move(init)}, control_{std::move(control)}, keep_{std::move(keep)},
+      terminal_due_{keep_->child.terminal.wanted} {}
 running::running(running&&) noexcept = default;
 running::~running() = default;
 
@@ -252,20 +289,43 @@ auto running::release() -> result<> {
     return sent;
 }
 auto running::signal(int number) -> result<> { return send_order(control_, order::signal, number); }
+auto running::signal_group(int number) -> result<> {
+    return send_order(control_, order::signal_group, number);
+}
+auto running::go_on(bool in_foreground) -> result<> {
+    return send_order(control_, in_foreground ? order::foreground : order::background);
+}
 auto running::kill() -> result<> {
     killed_ = true;
     return init_.signal(SIGKILL);
 }
 
+// Taken for what it claims to be only when the kernel says so; nothing of its flags is believed.
+auto running::accept_terminal(sys::unique_fd came) -> result<> {
+    struct ::stat found{};
+    int number = -1;
+    const bool master = came && ::fstat(came.get(), &found) == 0 && S_ISCHR(found.st_mode) &&
+                        found.st_rdev == ::makedev(5, 2) &&
+                        ::ioctl(came.get(), TIOCGPTN, &number) == 0;
+    if (!master || !std::exchange(terminal_due_, false))
+        return fail(errc::not_permitted, "launch.terminal", "what came is no private terminal");
+    terminal_ = std::move(came);
+    return {};
+}
+
 auto running::read_news() -> result<std::optional<ending>> {
     news_message message{};
-    ssize_t got = 0;
-    // Init that ended with an order unread resets the channel once, ahead of the news it had sent.
-    do got = ::recv(control_.get(), &message, sizeof message, 0);
-    while (got < 0 && (errno == EINTR || errno == ECONNRESET));
-    if (got == sizeof message && plausible(message)) {
+    sys::unique_fd came;
+    const auto got = receive(control_, message, came);
+    const bool whole = got == sizeof message && plausible(message);
+    if (whole && message.what == news::terminal) {
+        GLOVE_CHECK(accept_terminal(std::move(came)));
+        return std::nullopt;
+    }
+    if (whole) {
         armed_ = message.armed;
-        if (message.what == news::started) return std::nullopt;
+        stop_ = message.what == news::stopped ? message.value : 0;
+        if (message.what == news::started || message.what == news::stopped) return std::nullopt;
     }
     // Init is the last to leave: once it is reaped, the namespace is empty.
     GLOVE_CHECK(init_.wait());

@@ -13,6 +13,8 @@ namespace glove::container {
 inline constexpr int control_descriptor = 3;
 // The bridge's channel to the relay, in init until the bridge runs, and in the bridge.
 inline constexpr int bridge_descriptor = 4;
+// The private terminal, in init.
+inline constexpr int terminal_descriptor = 5;
 
 // Closes everything of init above its streams and channels.
 [[nodiscard]] inline auto close_but_channels(const setup_plan& plan) noexcept -> bool {
@@ -28,6 +30,9 @@ struct setup_state {
     ::mode_t umask = 0; // the caller's, given back to the agent
     int children = -1;  // becomes readable when a process of the namespace has ended
     ::pid_t agent = -1;
+    ::pid_t foreground = -1; // group that the private terminal serves, while it is withheld
+    std::uint64_t armed = 0; // every step, once all were carried out
+    bool held = false;       // the supervisor stopped the agent
 };
 
 struct setup_step {
