@@ -93,7 +93,10 @@ auto reopen_pipe(int stream, int access) -> sys::unique_fd {
     return sys::unique_fd{::open(path_of(stream).c_str(), access | O_NONBLOCK | O_CLOEXEC)};
 }
 
-auto stop_job(int number) -> bool {
+namespace {
+
+// Takes the signal as if nobody had ever asked for another effect of it; `send` raises it.
+[[nodiscard]] auto stop_by(int number, void (*send)(int)) -> bool {
     struct ::sigaction standard{};
     struct ::sigaction before{};
     if (::sigaction(number, nullptr, &before) != 0) return false;
@@ -104,7 +107,7 @@ auto stop_job(int number) -> bool {
     ::sigset_t mask;
     if (::sigprocmask(SIG_BLOCK, &one, &mask) != 0) return false;
     (void)::sigaction(number, &standard, nullptr);
-    (void)::kill(0, number);
+    send(number);
     (void)::sigprocmask(SIG_UNBLOCK, &one, nullptr); // here it stops, and goes on
     (void)::sigprocmask(SIG_SETMASK, &mask, nullptr);
     (void)::sigaction(number, &before, nullptr);
@@ -114,6 +117,16 @@ auto stop_job(int number) -> bool {
     ::sigaddset(&go_on, SIGCONT);
     const ::timespec at_once{};
     return ::sigtimedwait(&go_on, nullptr, &at_once) == SIGCONT;
+}
+
+} // namespace
+
+auto stop_job(int number) -> bool {
+    return stop_by(number, [](int all) { (void)::kill(0, all); });
+}
+
+void stop_self(int number) {
+    (void)stop_by(number, [](int one) { (void)::kill(::getpid(), one); });
 }
 
 } // namespace glove::run

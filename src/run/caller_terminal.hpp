@@ -50,5 +50,7 @@ private:
 // Stops the caller's job by a signal of job control, as the terminal would: every process of our
 // group, this one last. False when it did not stop us, because nobody could go on with the job.
 [[nodiscard]] auto stop_job(int number) -> bool;
+// The same for this process alone, when every other one has been told.
+void stop_self(int number);
 
 } // namespace glove::run

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -17,9 +18,9 @@ void input_relay::connect(sys::unique_fd to, bool to_terminal) {
 
 void input_relay::interest(std::vector<::pollfd>& into) const {
     const bool full = begin_ != end_;
-    if (full && to_) into.push_back({to_.get(), POLLOUT, 0});
+    if (full && to_ && !held_) into.push_back({to_.get(), POLLOUT, 0});
     if (ended_ || hung_up_) return;
-    const bool reads = enabled_ && !full && to_;
+    const bool reads = enabled_ && !held_ && !full && to_;
     // A terminal's hang-up is told even when nothing is asked for.
     if (reads || kind_ == source::terminal)
         into.push_back({from_, static_cast<short>(reads ? POLLIN : 0), 0});
@@ -78,9 +79,21 @@ void input_relay::end() {
         to_ = {};
         return;
     }
+    constexpr int only_looks = O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC;
+    peer_ = sys::unique_fd{::ioctl(to_.get(), TIOCGPTPEER, only_looks)};
     if (end_of_file() == 0) return;
     end_ = at_line_start_ ? 1 : 2;
     std::fill_n(waiting_.begin(), end_, end_of_file());
+    write();
+}
+
+void input_relay::repeat_end() {
+    if (!repeats_end() || held_ || begin_ != end_) return;
+    ::pollfd unread{peer_.get(), POLLIN, 0};
+    if (end_of_file() == 0 || ::poll(&unread, 1, 0) != 0) return;
+    begin_ = 0;
+    end_ = 1;
+    waiting_[0] = end_of_file();
     write();
 }
 
@@ -104,7 +117,8 @@ void input_relay::take_typed_ahead() {
         if (key != 0) waiting_[end_++] = key;
         break;
     }
-    write();
+    at_line_start_ = end_ == 0 || waiting_[end_ - 1] == '\n';
+    if (!held_) write();
 }
 
 } // namespace glove::run

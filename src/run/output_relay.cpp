@@ -93,7 +93,18 @@ void output_relay::advance(std::span<const ::pollfd> ready) {
             else if (event.fd == c.from.get() && event.events == POLLIN) read(c);
         }
     }
+    if (agent_ended_) take_the_rest();
     for (auto& c : channels_) let_go(c);
+}
+
+void output_relay::agent_has_ended() {
+    agent_ended_ = true;
+    take_the_rest();
+}
+
+void output_relay::take_the_rest() {
+    for (auto& c : channels_)
+        if (!c.ended && !c.has_waiting()) read(c);
 }
 
 // The reader sees the end when the agent closes its output, not when Glove ends. Standard error
@@ -120,9 +131,9 @@ void output_relay::read(channel& from) {
         }
         const int os = got < 0 ? errno : 0;
         if (os == EINTR) continue;
-        if (os == EAGAIN) break;
+        if (os == EAGAIN && !agent_ended_) break;
         from.ended = true; // a terminal's last user has gone: EIO
-        if (os != 0 && !from.is_terminal && lost_ == 0) lost_ = os;
+        if (os != 0 && os != EAGAIN && !from.is_terminal && lost_ == 0) lost_ = os;
         break;
     }
     if (from.is_terminal && returns_are_doubled_) drop_returns(from);

@@ -36,6 +36,10 @@ public:
     // The private terminal of the agent, and the borrowed descriptor that its output goes to.
     void add_terminal(sys::unique_fd master, sys::fd_ref to, bool may_block);
 
+    // Every process of the agent's has ended: what is there now is all, whoever outside was handed
+    // an end of it and keeps it open.
+    void agent_has_ended();
+
     // Whether it has something for Glove's own standard output.
     [[nodiscard]] auto writes_output() const noexcept -> bool {
         return std::ranges::any_of(channels_, [](const channel& c) { return c.to == 1; });
@@ -73,6 +77,7 @@ private:
     void write(channel& to);
     void lose_reader(channel& to, int os);
     void let_go(channel& done);
+    void take_the_rest();
 
     std::vector<channel> channels_;
     std::array<int, 2> agent_streams_{-1, -1};
@@ -81,6 +86,7 @@ private:
     std::uint64_t passed_ = 0;
     bool excess_ = false; // the agent wrote more than may pass
     bool hung_up_ = false;
+    bool agent_ended_ = false;
     bool returns_are_doubled_ = false;
     int lost_ = 0; // errno of the first read or write that failed
 };

@@ -75,7 +75,11 @@ auto private_terminal::request() const -> std::optional<container::terminal_requ
         out.streams[i] = ways_[i] == stream_way::terminal;
     out.foreground = front_;
     if (!caller_) return out;
-    if (front_) out.modes = caller_->modes();
+    const auto modes = caller_->modes();
+    if (front_) out.modes = modes;
+    // In the background of a terminal that wants its jobs to be silent there, the agent's is as
+    // well: writing stops the agent, and the job with it.
+    else out.quiet = !caller_->in_foreground() && modes && (modes->c_lflag & TOSTOP) != 0;
     out.size = caller_->size().value_or(out.size);
     return out;
 }
@@ -95,23 +99,12 @@ auto private_terminal::connect(sys::unique_fd master, output_relay& output) -> r
     }
     output_ = &output;
     input_->connect(std::move(for_input), true);
+    input_->hold(awaited_ != 0);
     note_returns();
     if (!caller_) input_->enable(true);
     else if (front_) (void)take(); // not when it went to the background just now: a read waits
-    else keep_quiet();
     resize();
     return {};
-}
-
-// In the background of a terminal that wants its jobs to be silent there, the agent's is as well:
-// writing stops the agent, and the job with it.
-void private_terminal::keep_quiet() const {
-    const auto outside = caller_->modes();
-    ::termios inside{};
-    if (caller_->in_foreground() || !outside || (outside->c_lflag & TOSTOP) == 0) return;
-    if (::tcgetattr(master_.get(), &inside) != 0) return;
-    inside.c_lflag |= TOSTOP;
-    (void)::tcsetattr(master_.get(), TCSANOW, &inside);
 }
 
 void private_terminal::interest(std::vector<::pollfd>& into) const {
@@ -158,7 +151,14 @@ void private_terminal::give_back() {
 void private_terminal::go_on(container::running& agent) {
     front_ = !caller_ || (wanted_ && take());
     resize();
-    (void)agent.go_on(front_);
+    if (!agent.go_on(front_)) return;
+    // A key that stops the agent would be forgotten by what makes it go on.
+    ++awaited_;
+    input_->hold(true);
+}
+
+void private_terminal::agent_takes_input() {
+    if (made_ && awaited_ != 0 && --awaited_ == 0) input_->hold(false);
 }
 
 void private_terminal::agent_stopped(container::running& agent, int number) {
@@ -167,6 +167,7 @@ void private_terminal::agent_stopped(container::running& agent, int number) {
     if (!caller_) {
         // Without a terminal of the caller's there is no job to stop.
         if (asks || number == SIGTSTP) go_on(agent);
+        else (void)agent.hear_stop();
         return;
     }
     if (asks && caller_->in_foreground()) return go_on(agent);
@@ -174,12 +175,15 @@ void private_terminal::agent_stopped(container::running& agent, int number) {
     const bool stopped = stop_job(number == SIGSTOP ? SIGTSTP : number);
     // Where no shell waits for the job, Ctrl-Z has no effect, and what needs the foreground waits.
     if (stopped || number == SIGTSTP) go_on(agent);
+    else (void)agent.hear_stop();
 }
 
-void private_terminal::hold(container::running& agent) {
+void private_terminal::hold(container::running& agent, bool typed) {
     (void)agent.signal_group(SIGSTOP);
     give_back();
-    (void)::raise(SIGSTOP);
+    // The kernel knows whether a shell waits for the job.
+    if (typed) stop_self(SIGTSTP);
+    else (void)::raise(SIGSTOP);
     if (made_) go_on(agent);
     else (void)agent.signal_group(SIGCONT);
     if (!made_ && input_) input_->enable(caller_->in_foreground());

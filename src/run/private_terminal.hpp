@@ -51,21 +51,27 @@ public:
     [[nodiscard]] auto connect(sys::unique_fd master, output_relay& output) -> result<>;
     void interest(std::vector<::pollfd>& into) const;
     void advance(std::span<const ::pollfd> ready);
+    // Whether the end of the input is to be told to every program that reads, now and then.
+    [[nodiscard]] auto repeats_end() const noexcept -> bool {
+        return input_ && input_->repeats_end();
+    }
+    void repeat_end() { input_->repeat_end(); }
     [[nodiscard]] auto hung_up() const noexcept -> bool { return input_ && input_->hung_up(); }
 
     // The caller's window has another size.
     void resize() const;
+    // The agent has started, or gone on after a stop: what is typed finds it.
+    void agent_takes_input();
     // A signal stopped the agent.
     void agent_stopped(container::running& agent, int number);
-    // Somebody asked Glove to stop, as Ctrl-Z does where the terminal is not taken.
-    void hold(container::running& agent);
+    // Somebody asked Glove to stop, as Ctrl-Z does where the terminal is not taken: `typed`.
+    void hold(container::running& agent, bool typed);
     // Somebody continued Glove, perhaps in the foreground.
     void continued(container::running& agent);
     void give_back();
 
 private:
     [[nodiscard]] auto take() -> bool;
-    void keep_quiet() const;
     void note_returns() const;
     [[nodiscard]] auto plan_ways() -> result<>;
     void go_on(container::running& agent);
@@ -80,6 +86,7 @@ private:
     bool has_modes_ = false; // the caller's
     bool wanted_ = false;    // the agent uses it: it is, or shall be, in the foreground
     bool front_ = true;      // the agent's group is in the foreground inside
+    unsigned awaited_ = 1;   // starts of the agent that were asked for and not told of yet
 };
 
 } // namespace glove::run

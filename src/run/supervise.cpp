@@ -57,6 +57,9 @@ const std::array dispositions{
 // How long a reader that takes nothing may hold up a run that was asked to end.
 constexpr std::chrono::seconds reader_patience{1};
 
+// How long a second program that reads a terminal without input may wait for its end.
+constexpr std::chrono::milliseconds end_repetition{100};
+
 [[nodiscard]] auto asks_to_end(int number) -> bool { return effect_of(number) == effect::ends; }
 
 class watch {
@@ -80,9 +83,11 @@ public:
             if (const auto got = next_signal()) pass_on(*got);
             check_hang_up();
             check_clock();
+            check_end_of_input();
             if (relay_ != nullptr && relay_->limit_reached() && !stopped_by_)
                 stop(exit_cause::output_bytes, nanoseconds{0});
         }
+        if (relay_ != nullptr) relay_->agent_has_ended();
         drain(ended.wait_status);
         if (relay_ != nullptr) GLOVE_CHECK(relay_->check());
         // Whoever was quicker, the relay or the agent's own end: what was written is cut off.
@@ -104,6 +109,7 @@ private:
     [[nodiscard]] auto heed() -> result<> {
         if (auto master = agent_.take_terminal())
             GLOVE_CHECK(terminal_.connect(std::move(master), *relay_));
+        if (agent_.takes_input()) terminal_.agent_takes_input();
         if (const int number = agent_.take_stop(); number != 0)
             terminal_.agent_stopped(agent_, number);
         return {};
@@ -139,6 +145,8 @@ private:
         auto next = kill_deadline_;
         if (!stopped_by_ && wall_deadline_ && (!next || *wall_deadline_ < *next))
             next = wall_deadline_;
+        if (!ended_ && terminal_.repeats_end() && (!next || end_deadline_ < *next))
+            next = end_deadline_;
         if (!next) return std::nullopt;
         const auto left = std::max(*next - time_.monotonic(), nanoseconds{0});
         const auto whole = std::chrono::duration_cast<std::chrono::seconds>(left);
@@ -157,6 +165,13 @@ private:
         }
     }
 
+    void check_end_of_input() {
+        const auto now = time_.monotonic();
+        if (!terminal_.repeats_end() || now < end_deadline_) return;
+        terminal_.repeat_end();
+        end_deadline_ = now + end_repetition;
+    }
+
     void stop(exit_cause why, nanoseconds grace) {
         stopped_by_ = why;
         kill_deadline_ = time_.monotonic() + grace;
@@ -164,7 +179,7 @@ private:
 
     void pass_on(const signal_inbox::received& got) {
         switch (effect_of(got.number)) {
-        case effect::stops: return terminal_.hold(agent_);
+        case effect::stops: return terminal_.hold(agent_, got.typed);
         case effect::goes_on: return terminal_.continued(agent_);
         case effect::resizes: return terminal_.resize();
         case effect::ends:
@@ -199,7 +214,7 @@ private:
             if (stopped_by_) kill_deadline_ = time_.monotonic() + reader_patience;
             if (!wait() && stopped_by_) return;
             const auto got = next_signal();
-            if (got && effect_of(got->number) == effect::stops) terminal_.hold(agent_);
+            if (got && effect_of(got->number) == effect::stops) terminal_.hold(agent_, got->typed);
             if (got && effect_of(got->number) == effect::goes_on) terminal_.continued(agent_);
             const bool asked = got && asks_to_end(got->number);
             if (stopped_by_) {
@@ -221,6 +236,7 @@ private:
     const sys::clock& time_;
     std::vector<::pollfd> sources_;
     std::optional<nanoseconds> wall_deadline_, kill_deadline_;
+    nanoseconds end_deadline_{};
     std::optional<exit_cause> stopped_by_;
     bool counted_;
     bool has_news_ = false;

@@ -67,6 +67,65 @@ TEST(InputRelay, TheEndOfAPipeIsTheKeyForItAtATerminal) {
     EXPECT_EQ(out.line(), "");
 }
 
+TEST(InputRelay, TheEndIsTypedAgainForTheNextProgramThatReads) {
+    pipe_pair in;
+    const terminal_pair out;
+    ASSERT_EQ(::fcntl(out.slave.get(), F_SETFL, O_NONBLOCK), 0);
+    input_relay relay{in.read, input_relay::source::bytes};
+    relay.connect(out.copy(), true);
+    relay.enable(true);
+    relay.repeat_end();
+    EXPECT_FALSE(relay.repeats_end());
+    EXPECT_EQ(out.line(), "error"); // it has not ended yet
+    in.write = {};
+    settle(relay);
+    for (int reader = 0; reader < 3; ++reader) {
+        EXPECT_TRUE(relay.repeats_end());
+        relay.repeat_end();
+        relay.repeat_end();
+        EXPECT_EQ(out.line(), "") << reader;
+        EXPECT_EQ(out.line(), "error") << reader; // one at a time
+    }
+}
+
+TEST(InputRelay, TheEndIsNotTypedWhileTheTerminalReadsNoLines) {
+    pipe_pair in;
+    const terminal_pair out;
+    ASSERT_EQ(::fcntl(out.slave.get(), F_SETFL, O_NONBLOCK), 0);
+    ::termios lines{};
+    ASSERT_EQ(::tcgetattr(out.slave.get(), &lines), 0);
+    auto raw = lines;
+    ::cfmakeraw(&raw);
+    ASSERT_EQ(::tcsetattr(out.slave.get(), TCSANOW, &raw), 0);
+    input_relay relay{in.read, input_relay::source::bytes};
+    relay.connect(out.copy(), true);
+    relay.enable(true);
+    in.write = {};
+    settle(relay);
+    relay.repeat_end();
+    EXPECT_EQ(out.line(), "error");
+    ASSERT_EQ(::tcsetattr(out.slave.get(), TCSANOW, &lines), 0);
+    relay.repeat_end();
+    EXPECT_EQ(out.line(), "");
+}
+
+TEST(InputRelay, NothingPassesWhileItIsHeld) {
+    pipe_pair in;
+    pipe_pair out;
+    ASSERT_EQ(::fcntl(out.read.get(), F_SETFL, O_NONBLOCK), 0);
+    input_relay relay{in.read, input_relay::source::bytes};
+    relay.connect(std::move(out.write), false);
+    relay.enable(true);
+    relay.hold(true);
+    in.put("one");
+    settle(relay);
+    char some[8];
+    EXPECT_EQ(::read(out.read.get(), some, sizeof some), -1);
+    relay.hold(false);
+    settle(relay);
+    EXPECT_EQ(::read(out.read.get(), some, sizeof some), 3);
+}
+
 TEST(InputRelay, AnUnfinishedLineArrivesBeforeTheEnd) {
     pipe_pair in;
     const terminal_pair out;

@@ -32,6 +32,7 @@ struct terminal_request {
     std::array<bool, 3> streams{};    // of the agent's 0, 1 and 2, which become this terminal
     bool foreground = true;           // the agent begins in its foreground
     std::optional<::termios> modes{}; // the kernel's own when empty
+    bool quiet = false;               // with TOSTOP
     ::winsize size{.ws_row = 24, .ws_col = 80, .ws_xpixel = 0, .ws_ypixel = 0};
 };
 
@@ -69,8 +70,11 @@ public:
     // Passes a signal on to the agent, or to its process group.
     [[nodiscard]] auto signal(int number) -> result<>;
     [[nodiscard]] auto signal_group(int number) -> result<>;
-    // Goes on with an agent that has stopped, in the foreground of its terminal or behind it.
+    // Goes on with an agent that has stopped, in the foreground of its terminal or behind it. That
+    // this is done, `takes_input` tells.
     [[nodiscard]] auto go_on(bool in_foreground) -> result<>;
+    // Answers a stop after which the agent does not go on for now.
+    [[nodiscard]] auto hear_stop() -> result<>;
     // Ends every process of the namespace at once.
     [[nodiscard]] auto kill() -> result<>;
     // Readable when `read_news` will not block.
@@ -78,21 +82,22 @@ public:
     // How the agent ended, or which step refused; empty when it has only started. Before it tells
     // of an end it waits until the namespace is empty.
     [[nodiscard]] auto read_news() -> result<std::optional<ending>>;
-    // What the last news brought: the private terminal's master, whose flags nobody has touched,
-    // and the signal that stopped the agent, or 0.
+    // What the last news brought: the private terminal's master, whose flags nobody has touched;
+    // the signal that stopped the agent, or 0; that the agent has started, or gone on after
+    // `go_on`, so that keys typed from now on find it.
     [[nodiscard]] auto take_terminal() -> sys::unique_fd { return std::move(terminal_); }
     [[nodiscard]] auto take_stop() -> int { return std::exchange(stop_, 0); }
+    [[nodiscard]] auto takes_input() -> bool { return std::exchange(takes_input_, false); }
     [[nodiscard]] auto layers() const -> std::vector<layer>;
 
 private:
     sys::child_process init_;
     sys::unique_fd control_;
     std::unique_ptr<prepared_launch> keep_;
-    [[nodiscard]] auto accept_terminal(sys::unique_fd came) -> result<>;
-
     sys::unique_fd terminal_;
     bool terminal_due_;
     int stop_ = 0;
+    bool takes_input_ = false;
     std::uint64_t armed_ = 0;
     bool killed_ = false;
 };

@@ -29,21 +29,12 @@ namespace glove::container {
 
 namespace {
 
-[[nodiscard]] auto outcome(bool good, call where) noexcept -> failure {
-    return good ? failure{} : failure{.os = errno, .where = where};
-}
-
 // 0 at end of file: the supervisor is gone.
 [[nodiscard]] auto receive(order_message& message) noexcept -> ssize_t {
     ssize_t got = 0;
     do got = ::recv(control_descriptor, &message, sizeof message, 0);
     while (got < 0 && errno == EINTR);
     return got;
-}
-
-void send(int control, const news_message& message) noexcept {
-    // Nobody left to tell is the same as told: both end the namespace.
-    (void)!::send(control, &message, sizeof message, MSG_NOSIGNAL);
 }
 
 auto await(order wanted) noexcept -> failure {
@@ -170,70 +161,6 @@ auto leave_session(setup_state&) noexcept -> failure {
     return outcome(::setsid() >= 0, call::setsid);
 }
 
-// The supervisor gets the master, in the one message that carries a descriptor.
-[[nodiscard]] auto hand_over(int master) noexcept -> failure {
-    news_message message{.what = news::terminal,
-                         .step = 0,
-                         .where = call::none,
-                         .value = 0,
-                         .index = failure::no_index,
-                         .armed = 0};
-    ::iovec part{&message, sizeof message};
-    alignas(::cmsghdr) char space[CMSG_SPACE(sizeof(int))] = {};
-    ::msghdr whole{};
-    whole.msg_iov = &part;
-    whole.msg_iovlen = 1;
-    whole.msg_control = space;
-    whole.msg_controllen = sizeof space;
-    auto* const header = CMSG_FIRSTHDR(&whole);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(header), &master, sizeof master);
-    const auto sent = ::sendmsg(control_descriptor, &whole, MSG_NOSIGNAL);
-    return outcome(sent == sizeof message, call::sendmsg);
-}
-
-// Frees the number that `fd` has, which may be one of the fixed ones.
-[[nodiscard]] auto move_up(int fd) noexcept -> int {
-    if (fd < 0) return fd;
-    const int moved = ::fcntl(fd, F_DUPFD_CLOEXEC, terminal_descriptor + 1);
-    const int os = errno;
-    (void)sys::close_range(static_cast<unsigned>(fd), static_cast<unsigned>(fd), 0);
-    errno = os;
-    return moved;
-}
-
-[[nodiscard]] auto set_up_terminal(const terminal_setup& wish) noexcept -> failure {
-    if (wish.has_modes && ::tcsetattr(terminal_descriptor, TCSANOW, &wish.modes) != 0)
-        return outcome(false, call::ioctl);
-    if (::ioctl(terminal_descriptor, TIOCSWINSZ, &wish.size) != 0 ||
-        ::ioctl(terminal_descriptor, TIOCSCTTY, 0) != 0)
-        return outcome(false, call::ioctl);
-    for (int stream = 0; stream < 3; ++stream)
-        if (wish.streams[static_cast<std::size_t>(stream)] &&
-            ::dup2(terminal_descriptor, stream) < 0)
-            return outcome(false, call::dup2);
-    return {};
-}
-
-// A terminal of the namespace's own devpts, which the session gets as its controlling one. Init
-// keeps it, so that its master lasts until the namespace is empty.
-auto open_terminal(setup_state& state) noexcept -> failure {
-    const auto& wish = state.plan->terminal;
-    if (!wish.wanted) return {};
-    const int master = move_up(::open("/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC));
-    if (master < 0) return outcome(false, call::openat);
-    const int locked = 0;
-    if (::ioctl(master, TIOCSPTLCK, &locked) != 0) return outcome(false, call::ioctl);
-    const int opened = move_up(::ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
-    if (opened < 0) return outcome(false, call::ioctl);
-    if (::dup3(opened, terminal_descriptor, O_CLOEXEC) < 0) return outcome(false, call::dup3);
-    if (const auto bad = set_up_terminal(wish); bad.os != 0) return bad;
-    if (const auto bad = hand_over(master); bad.os != 0) return bad;
-    return outcome(sys::close_range(terminal_descriptor + 1, ~0U, 0) == 0, call::close_range);
-}
-
 // The caller's /dev/null is a node of the host, which root's agent could chmod for everybody.
 auto own_null_streams(setup_state& state) noexcept -> failure {
     for (int stream = 0; stream < 3; ++stream) {
@@ -289,19 +216,8 @@ static_assert(std::size(steps) <= 64, "news_message::armed has one bit a step");
     return ::ptrace(PTRACE_DETACH, pid, nullptr, deliver) == 0;
 }
 
-// On a terminal the supervisor stops with the agent, as the caller's shell expects of a job.
-void tell_stop(const setup_state& state, ::pid_t pid, int status) noexcept {
-    if (pid != state.agent || state.held || !state.plan->terminal.wanted) return;
-    send(control_descriptor, {.what = news::stopped,
-                              .step = 0,
-                              .where = call::none,
-                              .value = WSTOPSIG(status),
-                              .index = failure::no_index,
-                              .armed = state.armed});
-}
-
 // Reaps everything that has ended; true once the agent has.
-[[nodiscard]] auto reap(const setup_state& state, int& status) noexcept -> bool {
+[[nodiscard]] auto reap(setup_state& state, int& status) noexcept -> bool {
     bool agent_ended = false;
     for (;;) {
         int ended = 0;
@@ -309,7 +225,7 @@ void tell_stop(const setup_state& state, ::pid_t pid, int status) noexcept {
         if (pid == 0 || (pid < 0 && agent_ended)) return agent_ended;
         if (pid < 0) ::_exit(125); // the agent cannot be watched: end it
         if (!WIFEXITED(ended) && !WIFSIGNALED(ended)) {
-            if (!let_go(pid, ended)) tell_stop(state, pid, ended);
+            if (!let_go(pid, ended) && pid == state.agent) note_stop(state, WSTOPSIG(ended));
             continue;
         }
         if (pid != state.agent) continue;
@@ -323,17 +239,6 @@ void tell_stop(const setup_state& state, ::pid_t pid, int status) noexcept {
 void tell_group(const setup_state& state, int number) noexcept {
     const auto group = ::getpgid(state.agent);
     (void)::kill(group <= 1 ? 0 : -group, number);
-}
-
-// Init's own group stands in for nobody: what reads the terminal then is stopped, and shows.
-void lend_terminal(setup_state& state, bool to_foreground) noexcept {
-    const auto now = ::tcgetpgrp(terminal_descriptor);
-    const auto own = ::getpgrp();
-    if (now != own && now > 0) state.foreground = now;
-    const auto wanted = to_foreground ? state.foreground : own;
-    // A group that has ended meanwhile cannot have it; the agent's own can.
-    if (wanted > 0 && ::tcsetpgrp(terminal_descriptor, wanted) == 0) return;
-    (void)::tcsetpgrp(terminal_descriptor, ::getpgid(state.agent));
 }
 
 void carry_out(setup_state& state, const order_message& message) noexcept {
@@ -350,7 +255,9 @@ void carry_out(setup_state& state, const order_message& message) noexcept {
         if (!state.plan->terminal.wanted) return;
         lend_terminal(state, message.what == order::foreground);
         state.held = false;
-        return tell_group(state, SIGCONT);
+        tell_group(state, SIGCONT);
+        return note_going_on(state);
+    case order::heard: return note_heard(state);
     }
 }
 
@@ -376,6 +283,11 @@ void carry_out(setup_state& state, const order_message& message) noexcept {
 
 auto setup_steps() noexcept -> std::span<const setup_step> { return steps; }
 
+void tell(const news_message& message, int control) noexcept {
+    // Nobody left to tell is the same as told: both end the namespace.
+    (void)!::send(control, &message, sizeof message, MSG_NOSIGNAL);
+}
+
 void run_init(const setup_plan& plan) noexcept {
     setup_state state{.plan = &plan};
     news_message message{.what = news::started,
@@ -396,16 +308,16 @@ void run_init(const setup_plan& plan) noexcept {
         message.value = bad.os;
         message.index = bad.index;
         // The first step puts the channel in its place; when it fails, it may not be there.
-        send(i == 0 ? plan.control : control_descriptor, message);
+        tell(message, i == 0 ? plan.control : control_descriptor);
         ::_exit(125);
     }
     state.armed = message.armed;
-    send(control_descriptor, message);
+    tell(message);
     // The streams are the agent's alone: a reader sees their end when the agent closes them.
     if (sys::close_range(0, 2, 0) != 0) ::_exit(125);
     message.value = watch(state);
     message.what = news::ended;
-    send(control_descriptor, message);
+    tell(message);
     ::_exit(0);
 }
 

@@ -1,4 +1,5 @@
 // Makes the namespaces, writes the id maps, and speaks with init over the control channel.
+#include "container/linux/control_channel.hpp"
 #include "container/linux/namespaces.hpp"
 #include "container/linux/protocol.hpp"
 #include "container/linux/seccomp_bpf.hpp"
@@ -147,6 +148,7 @@ private:
             .streams = wish.streams,
             .foreground = wish.foreground,
             .has_modes = wish.modes.has_value(),
+            .quiet = wish.quiet,
             .modes = wish.modes.value_or(::termios{}),
             .size = wish.size};
 }
@@ -194,13 +196,6 @@ private:
         &plan);
 }
 
-[[nodiscard]] auto send_order(sys::fd_ref control, order what, std::int32_t value = 0) -> result<> {
-    const order_message message{what, value};
-    if (::send(control.get(), &message, sizeof message, MSG_NOSIGNAL) != sizeof message)
-        return fail_os("launch.order");
-    return {};
-}
-
 // Why the program itself could not be started; everything before it is in force by then.
 [[nodiscard]] auto exec_error(const news_message& news, const plan& source) -> error {
     error out{.code = classify(news.value),
@@ -217,9 +212,6 @@ private:
     return out;
 }
 
-// Init is gone, perhaps with an order unread. What it said before it went can still be received.
-[[nodiscard]] auto is_hang_up(int os) noexcept -> bool { return os == EPIPE || os == ECONNRESET; }
-
 [[nodiscard]] auto step_error(const news_message& news, const plan& source) -> error {
     if (news.where == call::execve) return exec_error(news, source);
     const auto step = setup_steps()[news.step].name;
@@ -234,31 +226,6 @@ private:
 
 [[nodiscard]] auto is_requested(const setup_step& step, const plan& wanted) -> bool {
     return !step.layer.empty() && (!step.of_bridge || wanted.bridge.has_value());
-}
-
-// A message and the one descriptor that it may bring; what else there is, the kernel drops.
-[[nodiscard]] auto receive(sys::fd_ref control, news_message& message, sys::unique_fd& came)
-    -> ssize_t {
-    ::iovec part{&message, sizeof message};
-    alignas(::cmsghdr) char space[CMSG_LEN(sizeof(int))] = {};
-    ::msghdr whole{};
-    ssize_t got = 0;
-    // Init that ended with an order unread resets the channel once, ahead of the news it had sent.
-    do {
-        whole.msg_iov = &part;
-        whole.msg_iovlen = 1;
-        whole.msg_control = space;
-        whole.msg_controllen = sizeof space;
-        got = ::recvmsg(control.get(), &whole, MSG_CMSG_CLOEXEC);
-    } while (got < 0 && (errno == EINTR || errno == ECONNRESET));
-    const auto* const header = got < 0 ? nullptr : CMSG_FIRSTHDR(&whole);
-    if (header == nullptr || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS ||
-        header->cmsg_len != CMSG_LEN(sizeof(int)))
-        return got;
-    int number = -1;
-    std::memcpy(&number, CMSG_DATA(header), sizeof number);
-    came = sys::unique_fd{number};
-    return got;
 }
 
 [[nodiscard]] auto plausible(const news_message& news) -> bool {
@@ -295,37 +262,24 @@ auto running::signal_group(int number) -> result<> {
 auto running::go_on(bool in_foreground) -> result<> {
     return send_order(control_, in_foreground ? order::foreground : order::background);
 }
+auto running::hear_stop() -> result<> { return send_order(control_, order::heard); }
 auto running::kill() -> result<> {
     killed_ = true;
     return init_.signal(SIGKILL);
 }
 
-// Taken for what it claims to be only when the kernel says so; nothing of its flags is believed.
-auto running::accept_terminal(sys::unique_fd came) -> result<> {
-    struct ::stat found{};
-    int number = -1;
-    const bool master = came && ::fstat(came.get(), &found) == 0 && S_ISCHR(found.st_mode) &&
-                        found.st_rdev == ::makedev(5, 2) &&
-                        ::ioctl(came.get(), TIOCGPTN, &number) == 0;
-    if (!master || !std::exchange(terminal_due_, false))
-        return fail(errc::not_permitted, "launch.terminal", "what came is no private terminal");
-    terminal_ = std::move(came);
-    return {};
-}
-
 auto running::read_news() -> result<std::optional<ending>> {
-    news_message message{};
-    sys::unique_fd came;
-    const auto got = receive(control_, message, came);
+    auto [got, message, came] = receive_news(control_);
     const bool whole = got == sizeof message && plausible(message);
     if (whole && message.what == news::terminal) {
-        GLOVE_CHECK(accept_terminal(std::move(came)));
+        GLOVE_TRY(terminal_, accept_terminal(std::move(came), terminal_due_));
         return std::nullopt;
     }
     if (whole) {
         armed_ = message.armed;
         stop_ = message.what == news::stopped ? message.value : 0;
-        if (message.what == news::started || message.what == news::stopped) return std::nullopt;
+        takes_input_ = message.what == news::started || message.what == news::went_on;
+        if (message.what == news::stopped || takes_input_) return std::nullopt;
     }
     // Init is the last to leave: once it is reaped, the namespace is empty.
     GLOVE_CHECK(init_.wait());

@@ -14,6 +14,7 @@ enum class order : std::uint8_t {
     signal_group, // pass `value` on to the agent's whole process group
     foreground,   // give the private terminal back to its foreground, and go on with the agent
     background,   // take the private terminal from its foreground, and go on with the agent
+    heard,        // `stopped` was heard, and the agent does not go on for now
 };
 struct order_message {
     order what;
@@ -127,7 +128,9 @@ enum class news : std::uint8_t {
     failed,   // a step was refused; nothing of the agent ever ran
     terminal, // comes with the one descriptor that ever passes: the private terminal's master
     started,  // every step was carried out and the agent runs
-    stopped,  // signal `value` stopped the agent, which has a private terminal
+    stopped,  // signal `value` stopped the agent, which has a private terminal; the next one is
+              // told when this was answered, by `foreground`, `background` or `heard`
+    went_on,  // `foreground` or `background` was carried out
     ended,    // the agent ended with wait status `value`
 };
 struct news_message {

@@ -34,6 +34,7 @@ struct terminal_setup {
     std::array<bool, 3> streams; // of the agent, that become it
     bool foreground;             // the agent begins in its foreground
     bool has_modes;              // else the kernel's own
+    bool quiet;                  // what writes to it in its background is stopped
     ::termios modes;
     ::winsize size;
 };

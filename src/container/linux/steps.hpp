@@ -4,6 +4,7 @@
 #include "container/linux/protocol.hpp"
 #include "container/linux/setup_plan.hpp"
 #include "sys/syscalls.hpp"
+#include <cerrno>
 #include <span>
 #include <string_view>
 
@@ -33,7 +34,13 @@ struct setup_state {
     ::pid_t foreground = -1; // group that the private terminal serves, while it is withheld
     std::uint64_t armed = 0; // every step, once all were carried out
     bool held = false;       // the supervisor stopped the agent
+    bool stop_told = false;  // and the supervisor has not answered it
+    int stop_untold = 0;     // a later stop, to be told after that
 };
+
+[[nodiscard]] inline auto outcome(bool good, call where) noexcept -> failure {
+    return good ? failure{} : failure{.os = errno, .where = where};
+}
 
 struct setup_step {
     std::string_view name; // of errors
@@ -59,10 +66,19 @@ failure guard_proc(setup_state&) noexcept;
 // bridge.cpp
 failure start_bridge(setup_state&) noexcept;
 
+// terminal.cpp: the private terminal, and what init does for the job that runs on it
+failure open_terminal(setup_state&) noexcept;
+void lend_terminal(setup_state&, bool to_foreground) noexcept;
+void note_stop(setup_state&, int number) noexcept;
+void note_heard(setup_state&) noexcept;
+void note_going_on(setup_state&) noexcept;
+
 // agent.cpp
 failure start_agent(setup_state&) noexcept;
 
-// init.cpp: everything that runs as process 1 of the namespace. Never returns.
+// init.cpp: says something to the supervisor.
+void tell(const news_message& message, int control = control_descriptor) noexcept;
+// Everything that runs as process 1 of the namespace. Never returns.
 [[noreturn]] void run_init(const setup_plan& plan) noexcept;
 
 } // namespace glove::container
