@@ -2,6 +2,7 @@
 #include "run/private_terminal.hpp"
 #include <algorithm>
 #include <csignal>
+#include <cstring>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -63,6 +64,7 @@ auto private_terminal::open(terminal_wish wish) -> result<private_terminal> {
     }
     GLOVE_CHECK(out.plan_ways());
     if (!out.caller_) return out;
+    out.size_ = out.caller_->size();
     const bool alone = wish == terminal_wish::always || (out.caller_->is(0) && out.caller_->is(1));
     out.has_modes_ = out.wanted_ = out.front_ = alone && out.caller_->in_foreground();
     return out;
@@ -80,7 +82,7 @@ auto private_terminal::request() const -> std::optional<container::terminal_requ
     // In the background of a terminal that wants its jobs to be silent there, the agent's is as
     // well: writing stops the agent, and the job with it.
     else out.quiet = !caller_->in_foreground() && modes && (modes->c_lflag & TOSTOP) != 0;
-    out.size = caller_->size().value_or(out.size);
+    out.size = size_.value_or(out.size);
     return out;
 }
 
@@ -114,9 +116,12 @@ void private_terminal::advance(std::span<const ::pollfd> ready) {
     if (input_) input_->advance(ready);
 }
 
-void private_terminal::resize() const {
+void private_terminal::resize() {
     if (!caller_ || !master_) return;
-    if (const auto now = caller_->size()) (void)::ioctl(master_.get(), TIOCSWINSZ, &*now);
+    const auto now = caller_->size();
+    if (!now || (size_ && std::memcmp(&*size_, &*now, sizeof *now) == 0)) return;
+    size_ = now;
+    (void)::ioctl(master_.get(), TIOCSWINSZ, &*now);
 }
 
 void private_terminal::note_returns() const {

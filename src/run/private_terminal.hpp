@@ -58,8 +58,9 @@ public:
     void repeat_end() { input_->repeat_end(); }
     [[nodiscard]] auto hung_up() const noexcept -> bool { return input_ && input_->hung_up(); }
 
-    // The caller's window has another size.
-    void resize() const;
+    // The caller's window may have another size. One that it keeps is not told again: the agent may
+    // have set its own.
+    void resize();
     // The agent has started, or gone on after a stop: what is typed finds it.
     void agent_takes_input();
     // A signal stopped the agent.
@@ -82,11 +83,12 @@ private:
     std::optional<input_relay> input_;
     sys::unique_fd nothing_, agent_input_, own_input_, own_output_, master_;
     output_relay* output_ = nullptr;
-    bool made_ = false;      // the agent gets a terminal
-    bool has_modes_ = false; // the caller's
-    bool wanted_ = false;    // the agent uses it: it is, or shall be, in the foreground
-    bool front_ = true;      // the agent's group is in the foreground inside
-    unsigned awaited_ = 1;   // starts of the agent that were asked for and not told of yet
+    std::optional<::winsize> size_; // of the caller's window, as the agent's terminal has it
+    bool made_ = false;             // the agent gets a terminal
+    bool has_modes_ = false;        // the caller's
+    bool wanted_ = false;           // the agent uses it: it is, or shall be, in the foreground
+    bool front_ = true;             // the agent's group is in the foreground inside
+    unsigned awaited_ = 1;          // starts of the agent that were asked for and not told of yet
 };
 
 } // namespace glove::run

@@ -1,9 +1,10 @@
 """What a hostile program can do by its terminal to the one that passes its bytes on: nothing holds
-Glove up, and nothing keeps it busy. Each case ends by a limit of Glove's, or by the agent's end."""
+Glove up, and nothing keeps it busy. Each case ends when Glove is asked to, or with the agent."""
 import array
 import os
 import pty
 import select
+import signal
 import socket
 import subprocess
 import time
@@ -23,10 +24,10 @@ def ticks(pid):
 
 
 class Relay(terminals.Case):
-    def hostile(self, text, *, flags=("--wall-time", "6s"), says=b"up\r"):
+    def hostile(self, text, says=b"up\r"):
         """A contained program of python's, once it has spoken."""
         self.place.put("hostile.py", text)
-        terminal = self.on_terminal(self.place.glove("python3", "hostile.py", flags=flags))
+        terminal = self.on_terminal(self.place.glove("python3", "hostile.py"))
         terminal.expect(says)
         return terminal
 
@@ -48,23 +49,24 @@ class Relay(terminals.Case):
         os.set_blocking(terminal.master, True)
         return size - left
 
-    def ends_by_the_clock(self, terminal):
+    def ends_when_asked(self, terminal):
+        """By the signal, or by what follows when the agent does not heed it."""
+        os.kill(terminal.pid, signal.SIGTERM)
         self.assertIn(terminal.status(), (143, 137))
 
     def test_input_that_is_never_read(self):
         for mode in ("pass", "tty.setraw(0)", "tty.setraw(0); os.close(0); os.close(1); os.close(2)"):
             with self.subTest(mode):
-                terminal = self.hostile(f"import os, time, tty\nprint('up', flush=True)\n{mode}\ntime.sleep(1000)\n",
-                                        flags=("--wall-time", "15s"))
+                terminal = self.hostile(f"import os, time, tty\nprint('up', flush=True)\n{mode}\ntime.sleep(1000)\n")
                 terminal.listen(0.5)
                 self.fill(terminal, 1 << 20)
                 self.is_idle(terminal.pid)
-                self.ends_by_the_clock(terminal)
+                self.ends_when_asked(terminal)
 
     def test_input_while_output_is_not_taken(self):
         """Both directions full at once."""
         terminal = self.hostile("import os, tty\nprint('up', flush=True)\ntty.setraw(0)\n"
-                                "while True: os.write(1, b'y' * 65536)\n", flags=("--wall-time", "12s"))
+                                "while True: os.write(1, b'y' * 65536)\n")
         os.set_blocking(terminal.master, False)
         deadline = time.monotonic() + 2
         while time.monotonic() < deadline and select.select([], [terminal.master], [], 0.1)[1]:
@@ -74,7 +76,7 @@ class Relay(terminals.Case):
                 break
         self.is_idle(terminal.pid)
         os.set_blocking(terminal.master, True)
-        self.ends_by_the_clock(terminal)
+        self.ends_when_asked(terminal)
 
     def test_output_that_is_stopped(self):
         stops = ("termios.tcflow(1, termios.TCOOFF)", "termios.tcflow(1, termios.TCIOFF)",
@@ -83,15 +85,15 @@ class Relay(terminals.Case):
             with self.subTest(stop):
                 terminal = self.hostile(f"import os, termios, threading, time\nprint('up', flush=True)\n{stop}\n"
                                         "threading.Thread(target=lambda: os.write(1, b'y' * 99999), daemon=True).start()\n"
-                                        "time.sleep(1000)\n", flags=("--wall-time", "12s"))
+                                        "time.sleep(1000)\n")
                 terminal.listen(0.5)
                 self.fill(terminal, 1 << 16)
                 self.is_idle(terminal.pid)
-                self.ends_by_the_clock(terminal)
+                self.ends_when_asked(terminal)
 
     def test_an_end_with_stopped_output(self):
         terminal = self.hostile("import os, termios\nprint('up', flush=True)\n"
-                                "termios.tcflow(1, termios.TCOOFF)\nos._exit(7)\n", flags=())
+                                "termios.tcflow(1, termios.TCOOFF)\nos._exit(7)\n")
         self.assertEqual(terminal.status(), 7)
 
     def test_modes_that_change_without_end(self):
@@ -104,7 +106,7 @@ class Relay(terminals.Case):
         for rows in range(20, 60):
             terminal.resize(rows, 100)
             self.fill(terminal, 512)
-        self.ends_by_the_clock(terminal)
+        self.ends_when_asked(terminal)
 
     def test_stopping_and_going_on_without_end(self):
         """More stops than any channel holds, while nobody and while a shell waits for the job."""
@@ -120,7 +122,7 @@ class Relay(terminals.Case):
             with self.subTest(number):
                 self.place.put("hostile.py", flood.replace("SIGNAL", f"signal.{number}"))
                 terminal = self.script("stty -g >before; " +
-                                       self.words("python3", "hostile.py", flags=["--wall-time", "4s"]) +
+                                       self.words("python3", "hostile.py", flags=["--wall-time", "2s"]) +
                                        "; s=$?; stty -g >after; cmp before after && echo same=$s.")
                 end = time.monotonic() + inside.PATIENCE
                 while b"same=" not in terminal.text and time.monotonic() < end and terminal.read(inside.PATIENCE):
@@ -132,7 +134,7 @@ class Relay(terminals.Case):
         """What happens inside while Glove is stopped waits for it, and is bounded."""
         terminal = self.shell()
         self.place.put("hostile.py",
-                       "import os, signal, time\nagent = os.getpid()\nos.kill\n"
+                       "import os, signal, time\nagent = os.getpid()\n"
                        "if os.fork() == 0:\n"
                        "    os.setpgid(0, 0)\n"
                        "    while True:\n"
@@ -162,14 +164,14 @@ class Relay(terminals.Case):
             "    try: os.killpg(own, signal.SIGHUP)\n"
             "    except OSError: pass\n")
         self.fill(terminal, 4096)
-        self.ends_by_the_clock(terminal)
+        self.ends_when_asked(terminal)
 
     def test_a_reader_whose_terminal_is_init_s(self):
         terminal = self.hostile("import os\nprint('up', flush=True)\n"
                                 "while True:\n"
                                 "    os.tcsetpgrp(0, os.getpgid(1))\n"
                                 "    os.read(0, 1)\n")
-        self.ends_by_the_clock(terminal)
+        self.ends_when_asked(terminal)
 
     def test_a_hang_up_that_is_ignored(self):
         terminal = self.hostile("import signal, time\n"
@@ -177,7 +179,7 @@ class Relay(terminals.Case):
                                 "print('up', flush=True)\n"
                                 "while True:\n"
                                 "    try: print('more', flush=True)\n"
-                                "    except OSError: pass\n", flags=())
+                                "    except OSError: pass\n")
         everybody = inside.descendants(terminal.pid)
         terminal.hang_up()
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(terminal.pid, 0)[1]), 137)
@@ -187,7 +189,7 @@ class Relay(terminals.Case):
         terminal = self.hostile("import os, time\n"
                                 "if os.fork() == 0:\n"
                                 "    os.setsid(); time.sleep(1000)\n"
-                                "print('up', flush=True)\nos._exit(3)\n", flags=())
+                                "print('up', flush=True)\nos._exit(3)\n")
         self.assertEqual(terminal.status(), 3)
 
     def test_a_terminal_that_is_handed_out_and_kept_open(self):
@@ -226,7 +228,7 @@ class Relay(terminals.Case):
             "        try: at = os.readlink(f'/proc/{pid}/fd/{n}')\n"
             "        except OSError: continue\n"
             "        if at.endswith('ptmx'): print('FOUND', pid, n)\n"
-            "print('looked', flush=True)\n", flags=())
+            "print('looked', flush=True)\n")
         for _ in range(3):
             terminal.expect(b"refused")
         terminal.expect(b"looked")

@@ -152,7 +152,12 @@ class OnATerminal(terminals.Case):
         self.assertEqual(terminal.status(), 8)
 
     def test_the_size_of_the_window_is_the_agent_s(self):
-        terminal = self.on_terminal(self.place.glove("sh", "-c", "stty rows 31 cols 97; stty size"))
+        terminal = self.on_terminal(self.place.glove(
+            "python3", "-c", "import os\nos.system('stty rows 31 cols 97')\nprint('set', flush=True)\n"
+            "input()\nos.system('stty size')"))
+        terminal.expect(b"set")
+        os.kill(terminal.pid, signal.SIGWINCH)  # of a window that is as large as before
+        terminal.type(b"\r")
         terminal.expect(b"31 97")
         self.assertEqual(terminal.status(), 0)
 
@@ -321,7 +326,9 @@ class OnATerminal(terminals.Case):
             self.assertEqual(terminal.status(), 0)
 
     def test_interrupt_of_a_pipeline(self):
-        terminal = self.script(self.words("sh", "-c", "echo up >&2; exec sleep 1000") + " | cat; echo ${PIPESTATUS[0]}.")
+        # What is beside it outlives the key, or the shell would take its end for its own.
+        terminal = self.script("trap : INT; " + self.words("sh", "-c", "echo up >&2; exec sleep 1000") +
+                               " | (trap '' INT; exec cat); echo ${PIPESTATUS[0]}.")
         terminal.expect(b"up")
         terminal.type(b"\x03")
         terminal.expect(b"130.")

@@ -190,7 +190,8 @@ TEST(OutputRelay, AfterTheAgentAnEndThatSomebodyKeepsOpenIsNotWaitedFor) {
                    [](bench& b) {
                        b.write(1, "last");
                        b.relay.agent_has_ended(); // the agent's ends are still open here
-                       return (b.settle() ? "open " : "ended ") + facts(b);
+                       const std::string open = b.settle() ? "open " : "ended ";
+                       return open + facts(b);
                    }),
               "ended last||4|within");
 }
