@@ -254,13 +254,20 @@ class Interactive(terminals.Case):
             return True
         self.assertTrue(inside.wait_until(answers))
         settings = " ".join(shlex.quote(f"{k}={v}") for k, v in self.place.environment.items())
-        there = (f"cd {shlex.quote(self.place.workspace)} && stty -a >before && env {settings} " +
-                 self.words("sh", "-c", "tty; read -r x; echo \"<$x>\"; exec sleep 1000") +
-                 "; s=$?; stty -a >after; cmp before after && echo sa''me; exit $s")
-        terminal = self.on_terminal([
-            "ssh", "-F", "none", "-tt", "-p", str(port), "-i", f"{place}/user_key",
-            "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "IdentitiesOnly=yes",
-            "-l", getpass.getuser(), "127.0.0.1", there])
+        ssh = ["ssh", "-F", "none", "-p", str(port), "-i", f"{place}/user_key", "-l", getpass.getuser(),
+               "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "IdentitiesOnly=yes"]
+        start = f"cd {shlex.quote(self.place.workspace)} && "
+        bare = self.on_terminal([*ssh, "-T", "127.0.0.1", start + f"env {settings} " +
+                                 self.words("sh", "-c", "tty; read -r x; echo \"<$x>\"; exit 5")])
+        bare.expect(b"not a tty")
+        bare.type(b"word\n")
+        bare.expect(b"<word>")
+        self.assertEqual(bare.status(), 5)
+        if os.geteuid() != 0:
+            return  # a server of an ordinary user's can make no terminal
+        terminal = self.on_terminal([*ssh, "-tt", "127.0.0.1", start + f"stty -a >before && env {settings} " +
+                                     self.words("sh", "-c", "tty; read -r x; echo \"<$x>\"; exec sleep 1000") +
+                                     "; s=$?; stty -a >after; cmp before after && echo sa''me; exit $s"])
         terminal.expect(b"/dev/pts/0")
         terminal.type(b"word\r")
         terminal.expect(b"<word>")
