@@ -185,9 +185,20 @@ class Interactive(terminals.Case):
         self.place.put("wait.py", "import time\nprint('up', flush=True)\nwhile True: time.sleep(0.01)\n")
         terminal.command(self.words("python3", "wait.py").encode())
         terminal.expect(b"up\r")
-        for _ in range(10):
+        glove = next(p for p in inside.descendants(terminal.pid) if self.name_of(p) == b"glove")
+        init = inside.child_of(glove)
+        for _ in range(3):
             self.assertTrue(inside.wait_until(terminal.is_raw))
             terminal.type(b"\x1a")
+            terminal.expect(b"Stopped")
+            terminal.expect(b"prompt: ")
+            os.kill(init, signal.SIGSTOP)  # late to make the command go on
+            terminal.command(b"fg")
+            terminal.expect(b"wait.py\r\n")
+            self.assertTrue(inside.wait_until(terminal.is_raw))
+            terminal.type(b"\x1a")
+            terminal.listen(0.5)
+            os.kill(init, signal.SIGCONT)
             terminal.expect(b"Stopped")
             terminal.expect(b"prompt: ")
             terminal.command(b"fg")
