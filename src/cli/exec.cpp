@@ -126,6 +126,13 @@ void declare(CLI::App& app, exec_words& words) {
                    "Room for its private files (default: below a quarter of memory)")
         ->type_name("SIZE")
         ->transform(size());
+    auto* const pty = app.add_flag_callback(
+        "--pty", [&words] { words.request.terminal = run::terminal_wish::always; },
+        "Give it a terminal of its own on all three streams");
+    app.add_flag_callback(
+           "--no-pty", [&words] { words.request.terminal = run::terminal_wish::never; },
+           "Give it pipes where yours are a terminal")
+        ->excludes(pty);
     app.add_option("--audit-log", words.request.audit_log, "Append the audit record to FILE")
         ->type_name("FILE");
     app.add_flag("--audit-sync", words.request.audit_sync,

@@ -4,6 +4,7 @@
 // There is no path in this file on which the command runs outside of the perimeter.
 #include "run/description.hpp"
 #include "run/output_relay.hpp"
+#include "run/private_terminal.hpp"
 #include "run/records.hpp"
 #include "run/streams.hpp"
 #include "run/supervise.hpp"
@@ -18,8 +19,8 @@
 #include <glove/sys/entropy.hpp>
 #include <glove/sys/sockets.hpp>
 #include <glove/sys/user_directories.hpp>
+#include <poll.h>
 #include <sys/wait.h>
-#include <termios.h>
 #include <unistd.h>
 
 namespace glove::run {
@@ -48,12 +49,18 @@ namespace {
     return own == 0 && cut_short ? 128 + SIGTERM : own;
 }
 
+// A last word must not wait for a reader that takes nothing.
+void tell_after(const char* text) {
+    constexpr int patience_ms = 1000;
+    ::pollfd errors{2, POLLOUT, 0};
+    if (::poll(&errors, 1, patience_ms) == 1) (void)std::fputs(text, stderr);
+}
+
 [[nodiscard]] auto exit_status_after(const outcome& ended) -> int {
     if (ended.cause == exit_cause::wall_time)
-        (void)std::fputs("glove: the wall-time limit was reached, so the agent was ended\n",
-                         stderr);
+        tell_after("glove: the wall-time limit was reached, so the agent was ended\n");
     if (ended.cause == exit_cause::output_bytes)
-        (void)std::fputs("glove: the output limit was reached, so the agent was ended\n", stderr);
+        tell_after("glove: the output limit was reached, so the agent was ended\n");
     return exit_status_of(ended);
 }
 
@@ -85,20 +92,37 @@ namespace {
     return finished;
 }
 
-// One run under its perimeter; `facts` tells what was armed and reached, however it ends.
-[[nodiscard]] auto contain(const container::plan& plan, container::launch_request launch,
-                           run_records& records, const sys::clock& time, run_facts& facts)
-    -> result<outcome> {
-    const auto group = on_terminal() ? process_group::shared : process_group::own;
-    launch.shared_process_group = group == process_group::shared;
-    GLOVE_TRY(auto inbox, signal_inbox::open(group));
-    std::optional<output_relay> relay;
-    if (plan.limits.output_bytes) {
-        GLOVE_TRY(auto made, output_relay::create(*plan.limits.output_bytes));
-        const auto [out, err] = made.agent_streams();
-        launch.streams = {0, out, err};
+// What the agent gets as 0, 1 and 2. A stream that becomes its terminal is nothing until then.
+[[nodiscard]] auto arrange_streams(const container::plan& plan, const private_terminal& terminal,
+                                   container::launch_request& launch,
+                                   std::optional<output_relay>& relay) -> result<> {
+    const auto& ways = terminal.ways();
+    const auto limit = plan.limits.output_bytes;
+    const auto by_pipe = [&](std::size_t stream) {
+        return ways[stream] == stream_way::relayed || (limit && ways[stream] == stream_way::handed);
+    };
+    if (terminal.is_made() || by_pipe(1) || by_pipe(2)) {
+        GLOVE_TRY(auto made, output_relay::create(limit.value_or(output_relay::no_limit),
+                                                  {by_pipe(1), by_pipe(2)}));
         relay.emplace(std::move(made));
     }
+    launch.terminal = terminal.request();
+    if (terminal.agent_input() >= 0) launch.streams[0] = terminal.agent_input();
+    for (std::size_t i = 1; i < 3; ++i)
+        if (by_pipe(i)) launch.streams[i] = relay->agent_streams()[i - 1];
+    for (std::size_t i = 0; i < 3; ++i)
+        if (ways[i] == stream_way::terminal) launch.streams[i] = terminal.placeholder();
+    return {};
+}
+
+// One run under its perimeter; `facts` tells what was armed and reached, however it ends.
+[[nodiscard]] auto contain(const container::plan& plan, terminal_wish wish,
+                           container::launch_request launch, run_records& records,
+                           const sys::clock& time, run_facts& facts) -> result<outcome> {
+    GLOVE_TRY(auto terminal, private_terminal::open(wish));
+    GLOVE_TRY(auto inbox, signal_inbox::open(terminal.has_caller()));
+    std::optional<output_relay> relay;
+    GLOVE_CHECK(arrange_streams(plan, terminal, launch, relay));
     // The channel by which the bridge inside passes connections to the proxy of the run.
     std::array<sys::unique_fd, 2> channel;
     auto& [proxy_end, bridge_end] = channel;
@@ -107,6 +131,7 @@ namespace {
         launch.bridge = &bridge_end;
     }
     GLOVE_TRY(auto agent, container::launch(launch));
+    terminal.agent_has_streams();
     if (relay) relay->agent_has_streams();
     // The child builds its perimeter meanwhile; it does not start the agent before `release`.
     std::optional<net::egress_service> network;
@@ -115,7 +140,7 @@ namespace {
         network.emplace(std::move(started));
     }
     GLOVE_TRY(auto signer, start_ssh_agent(plan.ssh_agent, records, time));
-    GLOVE_CHECK(let_go_of_streams(relay.has_value()));
+    GLOVE_CHECK(let_go_of_streams(relay && relay->writes_output()));
     GLOVE_CHECK(records.intend());
     if (network) GLOVE_CHECK(network->await_ready());
     if (signer) GLOVE_CHECK(signer->await_ready());
@@ -126,13 +151,12 @@ namespace {
     auto ended = supervise({.agent = agent,
                             .limits = plan.limits,
                             .relay = relay ? &*relay : nullptr,
+                            .terminal = terminal,
                             .egress = network ? &*network : nullptr,
                             .inbox = inbox,
                             .time = time,
                             .ssh_agent = signer ? &*signer : nullptr,
                             .take_listener = take_listener});
-    // Output that the command has stopped would hold up the words about its end.
-    (void)::tcflow(2, TCOON);
     facts.layers = agent.layers();
     const auto signed_off = finish_ssh_agent(signer, facts);
     if (ended && !signed_off) ended = std::unexpected(signed_off.error());
@@ -153,8 +177,9 @@ namespace {
     GLOVE_TRY(auto records, run_records::open(places, how, plan, time));
     run_facts facts{.layers = container::requested_layers(plan)};
     const auto ended =
-        contain(plan, {.plan = &plan, .arguments = request.arguments, .open_files = open_files},
-                records, time, facts);
+        contain(plan, request.terminal,
+                {.plan = &plan, .arguments = request.arguments, .open_files = open_files}, records,
+                time, facts);
     const auto written = records.conclude(ended, std::move(facts));
     if (!ended) return std::unexpected(ended.error());
     if (!written) return std::unexpected(written.error());

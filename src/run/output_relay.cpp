@@ -10,10 +10,16 @@ namespace glove::run {
 
 namespace {
 
-constexpr std::size_t read_bytes = 64UL * 1024;
+// A private terminal gives 4 KiB at a time; more of them make one write.
+constexpr std::size_t buffer_bytes = 64UL * 1024;
 // A pipe that polls writable takes this much without blocking; a terminal, a little.
 constexpr std::size_t pipe_bytes = 4096;
 constexpr std::size_t terminal_bytes = 256;
+
+void never_block(int fd) {
+    if (const int flags = ::fcntl(fd, F_GETFL); flags >= 0)
+        (void)::fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+}
 
 [[nodiscard]] auto same_file(sys::fd_ref a, sys::fd_ref b) -> result<bool> {
     GLOVE_TRY(const auto first, sys::inspect(a));
@@ -23,39 +29,63 @@ constexpr std::size_t terminal_bytes = 256;
 
 } // namespace
 
-auto output_relay::create(std::uint64_t limit) -> result<output_relay> {
+void output_relay::add(channel made) {
+    never_block(made.from.get()); // this end's open file is ours alone
+    made.buffer.resize(buffer_bytes);
+    channels_.push_back(std::move(made));
+}
+
+auto output_relay::create(std::uint64_t limit, std::array<bool, 2> wanted) -> result<output_relay> {
     output_relay out{limit};
     out.nothing_ = sys::unique_fd{::open("/dev/null", O_WRONLY | O_CLOEXEC)};
     if (!out.nothing_) return fail_os("relay.pipe", errno, "/dev/null");
     GLOVE_TRY(const bool merged,
               same_file(sys::fd_ref::standard_output(), sys::fd_ref::standard_error()));
-    for (int target = 1; target <= (merged ? 1 : 2); ++target) {
+    for (int target = 1; target <= 2; ++target) {
+        const auto at = static_cast<std::size_t>(target) - 1;
+        if (!wanted[at]) continue;
+        if (target == 2 && merged && wanted[0]) {
+            out.agent_streams_[1] = out.agent_streams_[0];
+            continue;
+        }
         int ends[2];
         if (::pipe2(ends, O_CLOEXEC) != 0) return fail_os("relay.pipe");
-        out.channels_.push_back(
-            {.from = sys::unique_fd{ends[0]}, .agent_end = sys::unique_fd{ends[1]}, .to = target});
+        out.agent_streams_[at] = ends[1];
+        out.add({.from = sys::unique_fd{ends[0]},
+                 .agent_end = sys::unique_fd{ends[1]},
+                 .to = target,
+                 .chunk = ::isatty(target) == 1 ? terminal_bytes : pipe_bytes});
     }
     return out;
-}
-
-auto output_relay::agent_streams() const -> std::array<int, 2> {
-    return {channels_.front().agent_end.get(), channels_.back().agent_end.get()};
 }
 
 void output_relay::agent_has_streams() {
     for (auto& c : channels_) c.agent_end = {};
 }
 
+void output_relay::add_terminal(sys::unique_fd master, sys::fd_ref to, bool may_block) {
+    const auto careful = ::isatty(to.get()) == 1 ? terminal_bytes : pipe_bytes;
+    add({.from = std::move(master),
+         .agent_end = {},
+         .to = to.get(),
+         .is_terminal = true,
+         .chunk = may_block ? careful : 0});
+}
+
 auto output_relay::interest() const -> std::vector<::pollfd> {
     std::vector<::pollfd> out;
-    for (const auto& c : channels_) {
-        if (!c.waiting.empty()) out.push_back({c.to, POLLOUT, 0});
-        else if (!c.ended) out.push_back({c.from.get(), POLLIN, 0});
-    }
+    interest(out);
     return out;
 }
 
-void output_relay::advance(const std::vector<::pollfd>& ready) {
+void output_relay::interest(std::vector<::pollfd>& into) const {
+    for (const auto& c : channels_) {
+        if (c.has_waiting()) into.push_back({c.to, POLLOUT, 0});
+        else if (!c.ended) into.push_back({c.from.get(), POLLIN, 0});
+    }
+}
+
+void output_relay::advance(std::span<const ::pollfd> ready) {
     for (const auto& event : ready) {
         if (event.revents == 0) continue;
         for (auto& c : channels_) {
@@ -63,13 +93,24 @@ void output_relay::advance(const std::vector<::pollfd>& ready) {
             else if (event.fd == c.from.get() && event.events == POLLIN) read(c);
         }
     }
+    if (agent_ended_) take_the_rest();
     for (auto& c : channels_) let_go(c);
+}
+
+void output_relay::agent_has_ended() {
+    agent_ended_ = true;
+    take_the_rest();
+}
+
+void output_relay::take_the_rest() {
+    for (auto& c : channels_)
+        if (!c.ended && !c.has_waiting()) read(c);
 }
 
 // The reader sees the end when the agent closes its output, not when Glove ends. Standard error
 // stays: Glove itself still has to speak.
 void output_relay::let_go(channel& done) {
-    if (!done.ended || !done.waiting.empty() || done.to != 1) return;
+    if (!done.ended || done.has_waiting() || done.to != 1) return;
     if (::dup2(nothing_.get(), done.to) == done.to) done.to = -1;
 }
 
@@ -78,34 +119,69 @@ auto output_relay::check() const -> result<> {
     return {};
 }
 
+// Takes what is there, so that many small pieces make one write.
 void output_relay::read(channel& from) {
-    from.waiting.resize(read_bytes);
-    const auto got = ::read(from.from.get(), from.waiting.data(), from.waiting.size());
-    const int os = got < 0 ? errno : 0;
-    from.waiting.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-    const bool again = os == EINTR || os == EAGAIN;
-    if (got <= 0 && !again) from.ended = true;
-    if (os != 0 && !again && lost_ == 0) lost_ = os;
-    if (from.waiting.size() > limit_ - passed_) {
-        from.waiting.resize(limit_ - passed_);
+    from.begin = from.end = 0;
+    while (from.end < from.buffer.size()) {
+        const auto got =
+            ::read(from.from.get(), from.buffer.data() + from.end, from.buffer.size() - from.end);
+        if (got > 0) {
+            from.end += static_cast<std::size_t>(got);
+            continue;
+        }
+        const int os = got < 0 ? errno : 0;
+        if (os == EINTR) continue;
+        if (os == EAGAIN && !agent_ended_) break;
+        from.ended = true; // a terminal's last user has gone: EIO
+        if (os != 0 && os != EAGAIN && !from.is_terminal && lost_ == 0) lost_ = os;
+        break;
+    }
+    if (from.is_terminal && returns_are_doubled_) drop_returns(from);
+    count(from);
+    if (from.has_waiting() && from.chunk == 0) write(from);
+}
+
+// One at the very end of what was read stays, which does no harm.
+void output_relay::drop_returns(channel& from) {
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < from.end; ++i) {
+        const bool doubled =
+            from.buffer[i] == '\r' && i + 1 < from.end && from.buffer[i + 1] == '\n';
+        if (!doubled) from.buffer[kept++] = from.buffer[i];
+    }
+    from.end = kept;
+}
+
+void output_relay::count(channel& from) {
+    if (from.end > limit_ - passed_) {
+        from.end = static_cast<std::size_t>(limit_ - passed_);
         excess_ = true;
     }
-    passed_ += from.waiting.size();
+    passed_ += from.end;
 }
 
 void output_relay::write(channel& to) {
-    const auto chunk = ::isatty(to.to) == 1 ? terminal_bytes : pipe_bytes;
-    const auto put = ::write(to.to, to.waiting.data(), std::min(to.waiting.size(), chunk));
+    if (!to.has_waiting()) return;
+    auto size = to.end - to.begin;
+    if (to.chunk != 0) size = std::min(size, to.chunk);
+    const auto put = ::write(to.to, to.buffer.data() + to.begin, size);
     if (put < 0 && (errno == EINTR || errno == EAGAIN)) return;
-    if (put < 0) {
-        if (errno != EPIPE && lost_ == 0) lost_ = errno;
-        // The reader is gone. Closing our end lets the agent learn it the usual way, by SIGPIPE.
-        to.waiting.clear();
-        to.ended = true;
-        to.from = {};
+    if (put < 0) return lose_reader(to, errno);
+    to.begin += static_cast<std::size_t>(put);
+}
+
+void output_relay::lose_reader(channel& to, int os) {
+    to.begin = to.end;
+    if (to.is_terminal) {
+        // The agent learns it from the hang-up. What it still says must not hold it up.
+        hung_up_ = true;
+        to.to = nothing_.get();
         return;
     }
-    to.waiting.erase(0, static_cast<std::size_t>(put));
+    if (os != EPIPE && lost_ == 0) lost_ = os;
+    // The reader is gone. Closing our end lets the agent learn it the usual way, by SIGPIPE.
+    to.ended = true;
+    to.from = {};
 }
 
 } // namespace glove::run

@@ -48,8 +48,6 @@ auto check_streams() -> result<> {
     return {};
 }
 
-auto on_terminal() -> bool { return ::isatty(0) == 1 || ::isatty(1) == 1 || ::isatty(2) == 1; }
-
 auto let_go_of_streams(bool relayed) -> result<> {
     const sys::unique_fd nothing{::open("/dev/null", O_RDWR | O_CLOEXEC)};
     if (!nothing) return fail_os("exec.streams", errno, "/dev/null");

@@ -11,9 +11,6 @@ namespace glove::run {
 // peer.
 [[nodiscard]] auto check_streams() -> result<>;
 
-// Whether one of them is a terminal: a job that talks to one must be in its foreground's group.
-[[nodiscard]] auto on_terminal() -> bool;
-
 // Glove must not keep a pipe alive that the agent has closed. Standard error stays, for Glove's own
 // messages; so does standard output when its bytes are `relayed`.
 [[nodiscard]] auto let_go_of_streams(bool relayed) -> result<>;

@@ -19,19 +19,22 @@ constexpr auto cause_names = std::to_array<std::string_view>(
 static_assert(cause_names.size() == static_cast<std::size_t>(exit_cause::output_bytes) + 1);
 
 enum class effect : std::uint8_t {
-    ends,   // asks the agent to end; it is killed after the grace
-    passes, // the agent's own business
-    stops,  // holds the whole run, as job control does
+    ends,    // asks the agent to end; it is killed after the grace
+    passes,  // the agent's own business
+    stops,   // holds the whole run, as job control does
+    goes_on, // of a job that had stopped, or comes to the foreground
+    resizes, // the terminal's window
 };
 struct noted_signal {
     int number;
     effect what;
 };
 constexpr std::array noted{
-    noted_signal{SIGTERM, effect::ends},   noted_signal{SIGHUP, effect::ends},
-    noted_signal{SIGINT, effect::ends},    noted_signal{SIGQUIT, effect::ends},
-    noted_signal{SIGUSR1, effect::passes}, noted_signal{SIGUSR2, effect::passes},
-    noted_signal{SIGTSTP, effect::stops},
+    noted_signal{SIGTERM, effect::ends},     noted_signal{SIGHUP, effect::ends},
+    noted_signal{SIGINT, effect::ends},      noted_signal{SIGQUIT, effect::ends},
+    noted_signal{SIGUSR1, effect::passes},   noted_signal{SIGUSR2, effect::passes},
+    noted_signal{SIGTSTP, effect::stops},    noted_signal{SIGCONT, effect::goes_on},
+    noted_signal{SIGWINCH, effect::resizes},
 };
 
 struct disposition {
@@ -41,7 +44,7 @@ struct disposition {
 const std::array dispositions{
     disposition{SIGCHLD, SIG_DFL}, // ignored, it would reap init by itself and free its number
     disposition{SIGPIPE, SIG_IGN}, // a reader that is gone is an error to be told
-    // An agent in the foreground's group can have the terminal stop that group; the clock goes on.
+    // Nobody's terminal stops Glove where it does not expect it; the clock goes on.
     disposition{SIGTTIN, SIG_IGN},
     disposition{SIGTTOU, SIG_IGN},
 };
@@ -54,13 +57,17 @@ const std::array dispositions{
 // How long a reader that takes nothing may hold up a run that was asked to end.
 constexpr std::chrono::seconds reader_patience{1};
 
+// How long a second program that reads a terminal without input may wait for its end.
+constexpr std::chrono::milliseconds end_repetition{100};
+
 [[nodiscard]] auto asks_to_end(int number) -> bool { return effect_of(number) == effect::ends; }
 
 class watch {
 public:
     explicit watch(const supervised& run)
-        : agent_{run.agent}, relay_{run.relay}, egress_{run.egress}, ssh_agent_{run.ssh_agent},
-          take_listener_{run.take_listener}, inbox_{run.inbox}, time_{run.time} {
+        : agent_{run.agent}, relay_{run.relay}, terminal_{run.terminal}, egress_{run.egress},
+          ssh_agent_{run.ssh_agent}, take_listener_{run.take_listener}, inbox_{run.inbox},
+          time_{run.time}, counted_{run.limits.output_bytes.has_value()} {
         if (run.limits.wall_time) wall_deadline_ = time_.monotonic() + *run.limits.wall_time;
     }
 
@@ -74,12 +81,16 @@ public:
                 ended_ = end.has_value();
                 if (auto came = agent_.take_listener(); came.socket && take_listener_)
                     take_listener_(std::move(came));
+                GLOVE_CHECK(heed());
             }
-            if (const auto got = inbox_.take()) pass_on(*got);
+            if (const auto got = next_signal()) pass_on(*got);
+            check_hang_up();
             check_clock();
+            check_end_of_input();
             if (relay_ != nullptr && relay_->limit_reached() && !stopped_by_)
                 stop(exit_cause::output_bytes, nanoseconds{0});
         }
+        if (relay_ != nullptr) relay_->agent_has_ended();
         drain(ended.wait_status);
         if (relay_ != nullptr) GLOVE_CHECK(relay_->check());
         // Whoever was quicker, the relay or the agent's own end: what was written is cut off.
@@ -92,29 +103,46 @@ public:
                         WIFSIGNALED(ended.wait_status) ? exit_cause::signaled : exit_cause::exited),
                     .wait_status = ended.wait_status,
                     .output_bytes = {}};
-        if (relay_ != nullptr) out.output_bytes = relay_->passed();
+        if (counted_) out.output_bytes = relay_->passed();
         return out;
     }
 
 private:
+    // What else the news of init may bring.
+    [[nodiscard]] auto heed() -> result<> {
+        if (auto master = agent_.take_terminal())
+            GLOVE_CHECK(terminal_.connect(std::move(master), *relay_));
+        if (agent_.takes_input()) terminal_.agent_takes_input();
+        if (const int number = agent_.take_stop(); number != 0)
+            terminal_.agent_stopped(agent_, number);
+        return {};
+    }
+
+    [[nodiscard]] auto next_signal() -> std::optional<signal_inbox::received> {
+        return has_signal_ ? inbox_.take() : std::nullopt;
+    }
+
     // False when a deadline came first.
     [[nodiscard]] auto wait() -> bool {
         sources_.assign({{ended_ ? -1 : agent_.news().get(), POLLIN, 0},
                          {inbox_.descriptor().get(), POLLIN, 0},
                          {egress_ == nullptr ? -1 : egress_->descriptor().get(), POLLIN, 0},
                          {ssh_agent_ == nullptr ? -1 : ssh_agent_->descriptor().get(), POLLIN, 0}});
-        const auto fixed = static_cast<std::ptrdiff_t>(sources_.size());
-        std::vector<::pollfd> output;
-        if (relay_ != nullptr) output = relay_->interest();
-        sources_.insert(sources_.end(), output.begin(), output.end());
+        const auto fixed = sources_.size();
+        if (relay_ != nullptr) relay_->interest(sources_);
+        const auto output = sources_.size() - fixed;
+        if (!ended_) terminal_.interest(sources_);
         const auto timeout = until_next_deadline();
         const int ready =
             ::ppoll(sources_.data(), sources_.size(), timeout ? &*timeout : nullptr, nullptr);
         has_news_ = ready > 0 && sources_.front().revents != 0;
+        has_signal_ = ready > 0 && sources_[1].revents != 0;
         if (ready <= 0) return ready < 0;
         if (egress_ != nullptr && sources_[2].revents != 0) egress_->advance();
         if (ssh_agent_ != nullptr && sources_[3].revents != 0) ssh_agent_->advance();
-        if (relay_ != nullptr) relay_->advance({sources_.begin() + fixed, sources_.end()});
+        const std::span<const ::pollfd> all{sources_};
+        if (relay_ != nullptr) relay_->advance(all.subspan(fixed, output));
+        terminal_.advance(all.subspan(fixed + output));
         return true;
     }
 
@@ -122,6 +150,8 @@ private:
         auto next = kill_deadline_;
         if (!stopped_by_ && wall_deadline_ && (!next || *wall_deadline_ < *next))
             next = wall_deadline_;
+        if (!ended_ && terminal_.repeats_end() && (!next || end_deadline_ < *next))
+            next = end_deadline_;
         if (!next) return std::nullopt;
         const auto left = std::max(*next - time_.monotonic(), nanoseconds{0});
         const auto whole = std::chrono::duration_cast<std::chrono::seconds>(left);
@@ -140,27 +170,45 @@ private:
         }
     }
 
+    void check_end_of_input() {
+        const auto now = time_.monotonic();
+        if (!terminal_.repeats_end() || now < end_deadline_) return;
+        terminal_.repeat_end();
+        end_deadline_ = now + end_repetition;
+    }
+
     void stop(exit_cause why, nanoseconds grace) {
         stopped_by_ = why;
         kill_deadline_ = time_.monotonic() + grace;
     }
 
     void pass_on(const signal_inbox::received& got) {
-        // What is typed at a terminal reaches an agent in its foreground as well, whose own
-        // business it is to end: Ctrl-C at a prompt must not. A hang-up tells only the leader of
-        // the session.
-        if (got.typed && inbox_.group() == process_group::shared && got.number != SIGHUP) return;
-        if (effect_of(got.number) == effect::stops) return hold();
-        (void)agent_.signal(got.number);
+        switch (effect_of(got.number)) {
+        case effect::stops: return terminal_.hold(agent_, got.typed);
+        case effect::goes_on: return terminal_.continued(agent_);
+        case effect::resizes: return terminal_.resize();
+        case effect::ends:
+        case effect::passes: break;
+        }
+        // What is typed where the terminal is not taken is for every program of the foreground,
+        // and whether to end is the agent's own business: Ctrl-C at a prompt must not end it.
+        if (got.typed && terminal_.is_made() && got.number != SIGHUP) {
+            (void)agent_.signal_group(got.number);
+            return;
+        }
+        if (got.number == SIGHUP && terminal_.is_made()) (void)agent_.signal_group(SIGHUP);
+        else (void)agent_.signal(got.number);
         if (asks_to_end(got.number) && !stopped_by_)
             stop(exit_cause::terminated, termination_grace);
     }
 
-    // Ctrl-Z on the caller's job: the agent's group stops, then Glove, until the shell goes on.
-    void hold() {
-        (void)agent_.signal(SIGSTOP);
-        (void)::raise(SIGSTOP);
-        (void)agent_.signal(SIGCONT);
+    // Nobody is at the terminal any more, which is the same as if Glove had been told.
+    void check_hang_up() {
+        if (hung_up_ || !(terminal_.hung_up() || (relay_ != nullptr && relay_->hung_up()))) return;
+        hung_up_ = true;
+        struct ::sigaction now{};
+        if (::sigaction(SIGHUP, nullptr, &now) == 0 && now.sa_handler == SIG_IGN) return;
+        pass_on({.number = SIGHUP});
     }
 
     // The namespace is empty, so the pipes end; only the caller's reader can make this last.
@@ -170,7 +218,9 @@ private:
         while (relay_ != nullptr && !relay_->interest().empty()) {
             if (stopped_by_) kill_deadline_ = time_.monotonic() + reader_patience;
             if (!wait() && stopped_by_) return;
-            const auto got = inbox_.take();
+            const auto got = next_signal();
+            if (got && effect_of(got->number) == effect::stops) terminal_.hold(agent_, got->typed);
+            if (got && effect_of(got->number) == effect::goes_on) terminal_.continued(agent_);
             const bool asked = got && asks_to_end(got->number);
             if (stopped_by_) {
                 if (asked) return;
@@ -185,6 +235,7 @@ private:
 
     container::running& agent_;
     output_relay* relay_;
+    private_terminal& terminal_;
     net::egress_service* egress_;
     ssh::agent_service* ssh_agent_;
     const std::function<void(container::inner_listener)>& take_listener_;
@@ -192,8 +243,12 @@ private:
     const sys::clock& time_;
     std::vector<::pollfd> sources_;
     std::optional<nanoseconds> wall_deadline_, kill_deadline_;
+    nanoseconds end_deadline_{};
     std::optional<exit_cause> stopped_by_;
+    bool counted_;
     bool has_news_ = false;
+    bool has_signal_ = false;
+    bool hung_up_ = false;
     bool ended_ = false;
 };
 
@@ -203,11 +258,12 @@ auto to_string(exit_cause cause) -> std::string_view {
     return cause_names[static_cast<std::size_t>(cause)];
 }
 
-auto signal_inbox::open(process_group of_agent) -> result<signal_inbox> {
+auto signal_inbox::open(bool on_terminal) -> result<signal_inbox> {
     ::sigset_t wanted;
     ::sigemptyset(&wanted);
     for (const auto& row : noted) {
-        if (row.what == effect::stops && of_agent == process_group::shared) continue;
+        const bool of_terminal = row.what == effect::goes_on || row.what == effect::resizes;
+        if (of_terminal && !on_terminal) continue;
         // What the caller ignores (nohup, a background job) stays ignored.
         struct ::sigaction now{};
         if (::sigaction(row.number, nullptr, &now) != 0) return fail_os("signals.query");
@@ -218,7 +274,7 @@ auto signal_inbox::open(process_group of_agent) -> result<signal_inbox> {
     if (::sigprocmask(SIG_BLOCK, &wanted, nullptr) != 0) return fail_os("signals.block");
     sys::unique_fd fd{::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK)};
     if (!fd) return fail_os("signals.open");
-    return signal_inbox{std::move(fd), of_agent};
+    return signal_inbox{std::move(fd)};
 }
 
 auto signal_inbox::take() -> std::optional<received> {

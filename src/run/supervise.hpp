@@ -2,6 +2,7 @@
 // namespace when a limit or a request says so.
 #pragma once
 #include "run/output_relay.hpp"
+#include "run/private_terminal.hpp"
 #include <chrono>
 #include <functional>
 #include <glove/container/launch.hpp>
@@ -31,34 +32,31 @@ struct outcome {
 // How long an agent that was asked to end may take.
 inline constexpr std::chrono::seconds termination_grace{5};
 
-// Whether the agent is in the caller's process group, which the terminal signals as a whole.
-enum class process_group : std::uint8_t { own, shared };
-
 // Signals that Glove takes note of. Blocks them from here on, so that none is lost before the
 // descriptor is waited for.
 class signal_inbox {
 public:
-    [[nodiscard]] static auto open(process_group of_agent) -> result<signal_inbox>;
+    // `on_terminal`: with those that tell of its size and of a job that goes on.
+    [[nodiscard]] static auto open(bool on_terminal) -> result<signal_inbox>;
     signal_inbox(signal_inbox&&) noexcept = default;
     [[nodiscard]] auto descriptor() const noexcept -> sys::fd_ref { return fd_; }
-    [[nodiscard]] auto group() const noexcept -> process_group { return group_; }
     struct received {
         int number = 0;
-        bool typed = false; // by the terminal, which told the agent as well
+        bool typed = false; // at the terminal, which told every process of our group
     };
     [[nodiscard]] auto take() -> std::optional<received>;
 
 private:
-    signal_inbox(sys::unique_fd fd, process_group group) : fd_{std::move(fd)}, group_{group} {}
+    explicit signal_inbox(sys::unique_fd fd) : fd_{std::move(fd)} {}
     sys::unique_fd fd_;
-    process_group group_;
 };
 
 // What a run consists of while it goes on.
 struct supervised {
     container::running& agent;
     const container::limits& limits;
-    output_relay* relay;         // null: the output is not counted
+    output_relay* relay; // null: the agent writes to the caller's own streams
+    private_terminal& terminal;
     net::egress_service* egress; // null: nothing can be reached
     signal_inbox& inbox;
     const sys::clock& time;

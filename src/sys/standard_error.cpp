@@ -3,6 +3,7 @@
 #include <glove/sys/standard_error.hpp>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace glove::sys {
 
@@ -15,8 +16,9 @@ error_stream::error_stream() {
     if (can_wait) own = unique_fd{::open("/proc/self/fd/2", flags)};
 }
 
+// A terminal may be raw for the command's sake.
 void say_line(const std::string& words) {
-    const auto line = "glove: " + words + "\n";
+    const auto line = "glove: " + words + (::isatty(2) == 1 ? "\r\n" : "\n");
     const error_stream to;
     if (to.is_socket) (void)::send(2, line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     else if (!to.can_wait) (void)write_all(fd_ref::standard_error(), line);

@@ -1,5 +1,5 @@
-// The agent's process group is its own, or of no use to it: what else of the host is in the
-// caller's group is neither ended nor stopped nor slowed down, and Glove is not either.
+// The agent's process group is its own, on a terminal too: what else of the host is in the caller's
+// group is neither ended nor stopped nor slowed down, and Glove is not either.
 #include "agents/scene.hpp"
 #include "support/bystander.hpp"
 #include "support/pseudo_terminal.hpp"
@@ -91,23 +91,27 @@ private:
     pseudo_terminal terminal_;
 };
 
-TEST_F(GroupsOnATerminal, are_shared_with_the_foreground_and_cannot_be_named) {
-    const auto own = priorities_of(::getpid());
-    auto attacks = ends;
-    attacks.insert(attacks.end(), slows.begin(), slows.end());
-    attacks.push_back({"kill_group", std::to_string(SIGSTOP)});
-    for (const auto& attack : attacks) {
+// The same attacks: there they reach the agent's own group, and nobody of the caller's.
+TEST_F(GroupsOnATerminal, are_the_agent_s_own) {
+    for (const auto& attack : ends) {
         bystander other;
-        const auto seen = run(at_terminal(other, inside_command(attack)));
-        EXPECT_TRUE(denied(judged(seen), "EPERM")) << attack[0];
+        EXPECT_EQ(run(at_terminal(other, inside_command(attack))).status(), killed) << attack[0];
+        EXPECT_TRUE(other.goes_on()) << attack[0];
+    }
+    const auto own = priorities_of(::getpid());
+    for (const auto& attack : slows) {
+        bystander other;
+        EXPECT_TRUE(worked(judged(run(at_terminal(other, inside_command(attack)))))) << attack[0];
         EXPECT_TRUE(other.goes_on()) << attack[0];
         EXPECT_EQ(priorities_of(other.pid()), own) << attack[0];
     }
-    for (const auto& twin : std::vector<words>{
-             {"signal", "self"}, {"end", "child"}, {"slow_self"}, {"slow_self_disk"}}) {
-        bystander other;
-        EXPECT_TRUE(worked(judged(run(at_terminal(other, inside_command(twin)))))) << twin[0];
-    }
+    bystander other;
+    const auto stop = std::to_string(SIGSTOP);
+    started agent{at_terminal(
+        other, inside_command({"kill_group", stop}, reported + words{"--wall-time", "1s"}))};
+    EXPECT_EQ(agent.finish(std::chrono::seconds{40}).status(), killed);
+    EXPECT_TRUE(other.goes_on());
+    EXPECT_NE(report().find("\"cause\":\"wall_time\""), std::string::npos) << report();
 }
 
 TEST_F(GroupsOnATerminal, are_within_reach_of_a_bare_run) {

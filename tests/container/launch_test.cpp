@@ -62,6 +62,9 @@ TEST(Steps, TheirOrderIsTheOneThePerimeterNeeds) {
     EXPECT_LT(position("bridge.ports"), position("mount.proc_guard"));
     EXPECT_LT(position("init.capabilities"), position("bridge.start"));
     EXPECT_LT(position("bridge.start"), position("init.release"));
+    EXPECT_LT(position("mount.enter"), position("init.terminal"));  // of the namespace's own devpts
+    EXPECT_LT(position("init.session"), position("init.terminal")); // which it then controls
+    EXPECT_LT(position("init.terminal"), position("init.release"));
     EXPECT_LT(position("mount.enter"), position("init.capabilities"));
     EXPECT_LT(position("init.capabilities"), position("init.release"));
     EXPECT_EQ(position("agent.start"), static_cast<std::ptrdiff_t>(setup_steps().size()) - 1);
@@ -96,6 +99,7 @@ TEST(CallNames, EachCallIsReportedByItsOwnName) {
         GLOVE_ROW(umount2),       GLOVE_ROW(unlinkat),   GLOVE_ROW(unshare),
         GLOVE_ROW(write),         GLOVE_ROW(bind),       GLOVE_ROW(epoll_create1),
         GLOVE_ROW(epoll_ctl),     GLOVE_ROW(listen),     GLOVE_ROW(sendmsg),
+        GLOVE_ROW(setpgid),
     };
 #undef GLOVE_ROW
     EXPECT_EQ(rows.size() + 1, call_names.size());

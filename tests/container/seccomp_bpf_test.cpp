@@ -4,8 +4,6 @@
 #include "support/classic_bpf.hpp"
 #include <gtest/gtest.h>
 #include <linux/audit.h>
-#include <set>
-#include <sys/syscall.h>
 
 namespace glove::container::seccomp {
 namespace {
@@ -175,72 +173,6 @@ TEST(SeccompBpf, a_sealed_agent_with_more_descriptors_than_there_are_programs_fo
     EXPECT_TRUE(program_for(network_tier::sealed, 2).empty());
     EXPECT_FALSE(program_for(network_tier::offline, 2).empty());
     EXPECT_EQ(install(program_for(network_tier::sealed, 2)), EINVAL);
-}
-
-// -- the program below it, for an agent that shares its process group -----------------------------
-
-constexpr std::uint64_t above = 0xffffffffULL << 32; // the kernel takes the low half
-
-struct group_call {
-    long number;
-    std::array<std::uint64_t, 4> with;
-    bool refused;
-};
-
-auto group_calls() -> std::vector<group_call> {
-    constexpr std::uint64_t group_flag = 4;
-    std::vector<group_call> out;
-    for (const std::uint64_t rubbish : {0ULL, 1ULL << 32, static_cast<unsigned long long>(above)}) {
-        const auto add = [&](long number, std::array<std::uint64_t, 4> with, bool refused) {
-            for (auto& one : with) one |= rubbish;
-            out.push_back({number, with, refused});
-        };
-        add(SYS_kill, {0, 9, 0, 0}, true);
-        for (const std::uint64_t whom : {1ULL, 5ULL, 0xffffffffULL, 0x80000000ULL})
-            add(SYS_kill, {whom, 0, 0, 0}, false);
-        for (const std::uint64_t flags : {4ULL, 5ULL, 6ULL, 0xffffffffULL})
-            add(SYS_pidfd_send_signal, {0, 9, 0, flags}, true);
-        for (const std::uint64_t flags : {0ULL, 1ULL, 2ULL, 3ULL, 8ULL})
-            add(SYS_pidfd_send_signal, {group_flag, group_flag, group_flag, flags}, false);
-        for (const long number : {SYS_setpriority, SYS_ioprio_set}) {
-            const std::uint64_t group = number == SYS_setpriority ? 1 : 2;
-            add(number, {group, 0, 0, 0}, true);
-            add(number, {group, 7, 0, 0}, false);
-            for (const std::uint64_t kind :
-                 {0ULL, 3ULL, 3 - static_cast<unsigned long long>(group)})
-                add(number, {kind, 0, 0, 0}, false);
-        }
-        for (const long number : {SYS_tgkill, SYS_tkill, SYS_getpriority, SYS_ioprio_get, SYS_read})
-            add(number, {0, 0, 0, 4}, false);
-    }
-    return out;
-}
-
-TEST(SeccompGroupGuard, it_refuses_what_names_the_own_group_and_nothing_else) {
-    for (const auto& call : group_calls()) {
-        ::seccomp_data data{};
-        data.nr = static_cast<int>(call.number);
-        for (std::size_t i = 0; i != call.with.size(); ++i) data.args[i] = call.with.at(i);
-        const std::uint32_t want = call.refused ? SECCOMP_RET_ERRNO | EPERM : SECCOMP_RET_ALLOW;
-        EXPECT_EQ(test::run_bpf(group_guard(), data).action, want)
-            << "number " << call.number << std::hex << " arguments " << call.with[0] << ' '
-            << call.with[1] << ' ' << call.with[3];
-    }
-}
-
-TEST(SeccompGroupGuard, it_lets_every_other_number_pass_whatever_its_arguments) {
-    const std::set<int> looked_at{SYS_kill, SYS_pidfd_send_signal, SYS_setpriority, SYS_ioprio_set};
-    for (int number = 0; number <= 600; ++number) {
-        if (looked_at.contains(number)) continue;
-        for (const auto fill : words(0ULL, 1ULL, 2ULL, 4ULL, ~0ULL)) {
-            ::seccomp_data data{};
-            data.nr = number;
-            for (auto& argument : data.args) argument = fill;
-            const auto seen = test::run_bpf(group_guard(), data);
-            EXPECT_EQ(seen.action, std::uint32_t{SECCOMP_RET_ALLOW}) << number;
-            EXPECT_FALSE(seen.read_arguments) << number;
-        }
-    }
 }
 
 } // namespace

@@ -339,44 +339,6 @@ TEST(SeccompKernel, a_call_refused_by_its_number_answers_the_filter_and_not_the_
         }
 }
 
-// In a group of its own, where the attack that works reaches nobody else.
-TEST(SeccompKernel, the_own_group_cannot_be_named_under_the_guard) {
-    constexpr std::uint64_t group_flag = 4;
-    const auto in_own_group = [](const call& made) {
-        return [made] {
-            if (::setpgid(0, 0) != 0) return -2L;
-            auto ready = made;
-            if (made.number == SYS_pidfd_send_signal) {
-                const auto handle = ::syscall(SYS_pidfd_open, ::getpid(), 0);
-                if (handle < 0) return -3L;
-                ready.with[0] = static_cast<std::uint64_t>(handle);
-            }
-            errno = 0;
-            return ready();
-        };
-    };
-    for (const auto above : words(0UL, high))
-        for (const bool drop : identities()) {
-            for (const auto& [refused, twin] : std::vector<std::pair<call, call>>{
-                     {{SYS_kill, {0 | above, 0}}, {SYS_getpriority, {PRIO_PGRP, 0 | above}}},
-                     {{SYS_pidfd_send_signal, {0, 0, 0, group_flag | above}},
-                      {SYS_pidfd_send_signal, {0, 0, 0, 0 | above}}},
-                     {{SYS_setpriority, {PRIO_PGRP | above, 0 | above, 19}},
-                      {SYS_setpriority, {PRIO_PROCESS | above, 0 | above, 19}}},
-                     {{SYS_ioprio_set, {2 | above, 0 | above, 2 << 13 | 7}},
-                      {SYS_ioprio_set, {1 | above, 0 | above, 2 << 13 | 7}}}}) {
-                SCOPED_TRACE("call " + std::to_string(refused.number) +
-                             (drop ? " (as nobody)" : ""));
-                const setup guarded{.drop = drop, .guarded = true};
-                EXPECT_EQ(spend(guarded, in_own_group(refused)).error, EPERM);
-                EXPECT_GE(spend(guarded, in_own_group(twin)).value, 0);
-                const auto without = spend({.drop = drop}, in_own_group(refused));
-                if (without.error == EINVAL) continue; // a kernel without that flag
-                EXPECT_GE(without.value, 0);
-            }
-        }
-}
-
 TEST(SeccompKernel, replacing_the_kernel_kills) {
     for (const bool drop : identities())
         for (const long number : {SYS_kexec_load, SYS_kexec_file_load}) {

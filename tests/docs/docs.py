@@ -285,7 +285,8 @@ def records(project):
     return reports, [list(line) for line in lines]
 
 
-EFFECTS = {"ends": "ends the run", "passes": "is passed on", "stops": "stops the run"}
+EFFECTS = {"ends": "ends the run", "passes": "is passed on", "stops": "stops the run",
+           "goes_on": "goes on with a job", "resizes": "sets the size of the command's terminal"}
 
 
 def signals(project):

@@ -1,12 +1,13 @@
-"""On a terminal, typed keys do what they do without Glove."""
+"""On a terminal, typed keys do what they do without Glove, and the terminal is left as it was found."""
+import hashlib
 import os
-import pty
-import select
 import signal
 import socket
+import subprocess
 import time
 
 import inside
+import terminals
 
 GRACE = 5
 
@@ -44,73 +45,7 @@ time.sleep(1000)
 """
 
 
-class Terminal:
-    """A program as the foreground of a terminal of its own."""
-
-    def __init__(self, command, environment, folder):
-        self.text = b""
-        self.pid, self.master = pty.fork()
-        if self.pid == 0:
-            try:
-                os.chdir(folder)
-                os.execvpe(command[0], command, environment)
-            finally:
-                os._exit(99)
-
-    def type(self, keys):
-        os.write(self.master, keys)
-
-    def command(self, line):
-        """A line for a shell. A shell that is just taking the terminal over may lose a first key."""
-        self.type(b"   " + line + b"\n")
-
-    def read(self, seconds):
-        """Whether more was said in time; at the end of the program, no."""
-        if not select.select([self.master], [], [], seconds)[0]:
-            return False
-        try:
-            data = os.read(self.master, 65536)
-        except OSError:
-            return False
-        self.text += data
-        return bool(data)
-
-    def expect(self, words):
-        """Takes the output up to and with the words."""
-        end = time.monotonic() + inside.PATIENCE
-        while words not in self.text and time.monotonic() < end:
-            if not self.read(max(end - time.monotonic(), 0)):
-                break
-        before, found, self.text = self.text.partition(words)
-        if not found:
-            raise AssertionError(f"{words!r} is not in {before!r}")
-
-    def listen(self, seconds):
-        """Goes on reading for a while."""
-        end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0:
-            self.read(left)
-
-    def status(self):
-        while self.read(inside.PATIENCE):
-            pass
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-
-    def close(self):
-        os.close(self.master)
-        try:
-            os.kill(self.pid, signal.SIGKILL)
-            os.waitpid(self.pid, 0)
-        except (ProcessLookupError, ChildProcessError):
-            pass
-
-
-class OnATerminal(inside.Case):
-    def on_terminal(self, command):
-        terminal = Terminal(command, self.place.environment, self.place.workspace)
-        self.addCleanup(terminal.close)
-        return terminal
-
+class OnATerminal(terminals.Case):
     def test_interrupt(self):
         for key, status in ((b"\x03", 130), (b"\x1c", 131)):
             terminal = self.on_terminal(self.place.glove("sh", "-c", "echo up; exec sleep 1000"))
@@ -161,8 +96,7 @@ class OnATerminal(inside.Case):
         terminal = self.on_terminal(self.place.glove("sh", "-c", "echo up; exec sleep 1000"))
         terminal.expect(b"up")
         everybody = inside.descendants(terminal.pid)
-        os.close(terminal.master)
-        terminal.master = os.open("/dev/null", os.O_RDWR)
+        terminal.hang_up()
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(terminal.pid, 0)[1]), 129)
         self.assertTrue(inside.wait_until(lambda: not inside.alive(everybody)))
 
@@ -218,6 +152,318 @@ class OnATerminal(inside.Case):
         self.assertEqual(terminal.status(), 8)
 
     def test_the_size_of_the_window_is_the_agent_s(self):
-        terminal = self.on_terminal(self.place.glove("sh", "-c", "stty rows 31 cols 97; stty size"))
+        terminal = self.on_terminal(self.place.glove(
+            "python3", "-c", "import os\nos.system('stty rows 31 cols 97')\nprint('set', flush=True)\n"
+            "input()\nos.system('stty size')"))
+        terminal.expect(b"set")
+        os.kill(terminal.pid, signal.SIGWINCH)  # of a window that is as large as before
+        terminal.type(b"\r")
         terminal.expect(b"31 97")
+        self.assertEqual(terminal.status(), 0)
+
+    # -- what the agent has ---------------------------------------------------------------------
+
+    def test_the_terminal_has_a_name_and_the_caller_s_settings(self):
+        terminal = self.script("stty -echo rows 20 cols 70; " + self.words(
+            "sh", "-c", "tty; test -t 0 -a -t 1 -a -t 2 && echo all; stty size; stty -a | grep -o -- '-echo '"))
+        for words in (b"/dev/pts/0\r\n", b"all\r\n", b"20 70\r\n", b"-echo"):
+            terminal.expect(words)
+        self.assertEqual(terminal.status(), 0)
+
+    def test_no_descriptor_of_the_caller_s_terminal(self):
+        look = (
+            "import os, sys\n"
+            "wanted = os.fsencode(sys.argv[1]).decode()\n"
+            "seen = set()\n"
+            "for pid in filter(str.isdigit, os.listdir('/proc')):\n"
+            "    try: names = os.listdir(f'/proc/{pid}/fd')\n"
+            "    except OSError: continue\n"
+            "    for n in names:\n"
+            "        try: found = os.stat(f'/proc/{pid}/fd/{n}')\n"
+            "        except OSError: continue\n"
+            "        seen.add(f'{found.st_dev}:{found.st_ino}')\n"
+            "print('has', 'it' if wanted in seen else 'none')\n")
+        self.place.put("look.py", look)
+        here = 'it=$(stat -c %d:%i "$(tty)"); '
+        terminal = self.script(here + "python3 look.py $it; " + self.words("python3", "look.py") + " $it")
+        terminal.expect(b"has it")
+        terminal.expect(b"has none")
+        self.assertEqual(terminal.status(), 0)
+
+    def test_nothing_can_be_typed_into_the_caller_s_terminal(self):
+        attack = (
+            "import fcntl, os, termios\n"
+            "for name in ('/dev/tty', '/proc/self/fd/0'):\n"
+            "    for byte in b'X\\n':\n"
+            "        try: fcntl.ioctl(os.open(name, os.O_RDWR), termios.TIOCSTI, bytes([byte]))\n"
+            "        except OSError as e: print('refused', e.errno)\n")
+        self.place.put("attack.py", attack)
+        listen = "; stty -icanon min 0 time 5; echo \"<$(dd bs=9 count=1 2>/dev/null)>\""
+        terminal = self.script(self.words("python3", "attack.py") + listen)
+        terminal.expect(b"refused 1")
+        terminal.expect(b"<>")
+        with open("/proc/sys/dev/tty/legacy_tiocsti", encoding="utf-8") as file:
+            if file.read() == "0\n" and os.geteuid() != 0:
+                return
+        terminal = self.script("python3 attack.py" + listen)
+        terminal.expect(b"<X")
+
+    def test_the_size_follows_the_window(self):
+        self.place.put("sizes.py", "import os, signal\nprint('up', flush=True)\nlast = None\n"
+                       "signal.signal(signal.SIGWINCH, lambda *_: None)\n"
+                       "while True:\n"
+                       "    size = os.get_terminal_size()\n"
+                       "    if size != last: print(f'{size.lines} {size.columns}.', flush=True)\n"
+                       "    last = size\n"
+                       "    signal.sigtimedwait([signal.SIGWINCH], 0.05)\n")
+        terminal = self.on_terminal(self.place.glove("python3", "sizes.py"))
+        terminal.expect(b"up")
+        for rows in range(20, 40):
+            terminal.resize(rows, 100)
+            terminal.expect(b"%d 100." % rows)
+
+    def test_a_hangup_is_told_to_the_agent(self):
+        terminal = self.on_terminal(self.place.glove(
+            "sh", "-c", "trap 'echo hup >seen; exit 3' HUP; echo up; while :; do sleep 0.1; done"))
+        terminal.expect(b"up")
+        terminal.hang_up()
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(terminal.pid, 0)[1]), 3)
+        with open(os.path.join(self.place.workspace, "seen"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), "hup\n")
+
+    # -- what is left behind --------------------------------------------------------------------
+
+    def test_the_settings_are_put_back(self):
+        up = "echo up; exec sleep 1000"
+
+        def sleeper(terminal):
+            for pid in inside.descendants(terminal.pid):
+                with open(f"/proc/{pid}/cmdline", "rb") as file:
+                    if file.read() == b"sleep\0" + b"1000\0":
+                        return pid
+            return None
+
+        def kill_agent(terminal):
+            self.assertTrue(inside.wait_until(lambda: sleeper(terminal)))
+            os.kill(sleeper(terminal), signal.SIGKILL)
+
+        def ask(number):
+            return lambda t: os.kill(inside.child_of(t.pid), number)
+        cases = (
+            (("sh", "-c", "echo up; exit 7"), (), None, 7),
+            (("sh", "-c", "stty raw -echo; echo up"), (), None, 0),
+            (("sh", "-c", up), (), kill_agent, 137),
+            (("sh", "-c", up), (), ask(signal.SIGTERM), 143),
+            (("sh", "-c", up), (), ask(signal.SIGHUP), 129),
+            (("sh", "-c", up), (), ask(signal.SIGINT), 130),
+            (("sh", "-c", up), ("--wall-time", "1s"), None, 143),
+            (("sh", "-c", "echo up; yes"), ("--output-bytes", "4K"), None, 137),
+            (("no-such-program",), (), None, 127),
+        )
+        for command, flags, then, status in cases:
+            with self.subTest(command=command, flags=flags, status=status):
+                terminal = self.script("stty -g >before; " + self.words(*command, flags=flags) +
+                                       "; s=$?; stty -g >after; cmp before after && echo same=$s.")
+                if status != 127:
+                    terminal.expect(b"up")
+                if then:
+                    self.assertTrue(inside.wait_until(terminal.is_raw))
+                    then(terminal)
+                terminal.expect(b"same=%d." % status)
+                self.assertEqual(terminal.status(), 0)
+
+    def test_twenty_megabytes_are_intact(self):
+        data = b"".join(b"%079d\n" % n for n in range(262144))
+        with open(os.path.join(self.place.workspace, "data"), "wb") as file:
+            file.write(data)
+        terminal = self.on_terminal(self.place.glove("cat", "data"))
+        seen = []
+        while terminal.read(inside.PATIENCE):
+            seen.append(terminal.text)
+            terminal.text = b""
+        got = b"".join(seen).replace(b"\r\n", b"\n")
+        self.assertEqual((len(got), hashlib.sha256(got).digest()), (len(data), hashlib.sha256(data).digest()))
+        self.assertEqual(terminal.status(), 0)
+
+    def test_a_terminal_that_takes_nothing_holds_up_no_limit(self):
+        process = self.on_terminal(self.place.glove("yes", flags=["--wall-time", "1s"]))
+        began = time.monotonic()
+        self.assertTrue(inside.wait_until(lambda: inside.facts(process.pid)[1] == "Z", 30))
+        self.assertLess(time.monotonic() - began, 15)
+
+    # -- only some of the streams ---------------------------------------------------------------
+
+    def test_only_the_input_is_the_terminal(self):
+        terminal = self.script(self.words("sh", "-c", "read -r x; tty >&2; sleep 0.5; test -t 1 || echo \"<$x>\"") + " | cat")
+        self.assertTrue(inside.wait_until(terminal.is_raw))
+        terminal.type(b"typed\r")
+        terminal.expect(b"/dev/pts/0")
+        terminal.expect(b"<typed>")
+        self.assertEqual(terminal.status(), 0)
+        self.assertFalse(terminal.is_raw())
+
+    def test_only_the_output_is_the_terminal(self):
+        terminal = self.script("echo given | " + self.words(
+            "sh", "-c", "read -r a; echo out; read -r b </dev/tty; test -t 0 || echo \"<$a $b>\""))
+        terminal.expect(b"out")
+        self.assertTrue(inside.wait_until(terminal.is_raw))
+        terminal.type(b"typed\r")
+        terminal.expect(b"<given typed>")
+        self.assertEqual(terminal.status(), 0)
+
+    def test_only_the_errors_are_the_terminal(self):
+        terminal = self.script("true | " + self.words("sh", "-c", "test -t 2 && echo err >&2; sleep 0.5; echo out") + " | cat")
+        terminal.expect(b"err")
+        terminal.expect(b"out")
+        self.assertEqual(terminal.status(), 0)
+
+    def test_lines_end_as_they_do_without_glove(self):
+        for way in (lambda words: "true | " + words, lambda words: words):
+            terminal = self.script(way(self.words("printf", "a\\nb\\r\\nc\\n")))
+            while terminal.read(inside.PATIENCE):
+                pass
+            self.assertEqual(terminal.text, b"a\r\nb\r\r\nc\r\n")
+            self.assertEqual(terminal.status(), 0)
+
+    def test_interrupt_of_a_pipeline(self):
+        # What is beside it outlives the key, or the shell would take its end for its own.
+        terminal = self.script("trap : INT; " + self.words("sh", "-c", "echo up >&2; exec sleep 1000") +
+                               " | (trap '' INT; exec cat); echo ${PIPESTATUS[0]}.")
+        terminal.expect(b"up")
+        terminal.type(b"\x03")
+        terminal.expect(b"130.")
+        self.assertEqual(terminal.status(), 0)
+
+    # -- forced ---------------------------------------------------------------------------------
+
+    def test_a_terminal_without_one(self):
+        done = self.place.run("sh", "-c", "tty; stty size; read -r x; echo \"<$x>\"; cat; echo end",
+                              flags=["--pty"], stdin=None, input=b"first\nrest")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for words in (b"/dev/pts/0", b"24 80", b"<first>", b"rest", b"end"):
+            self.assertIn(words, done.stdout)
+        self.assertEqual(self.place.run("sh", "-c", "tty; exit 4").stdout, b"not a tty\n")
+
+    def test_no_terminal_on_one(self):
+        terminal = self.on_terminal(self.place.glove(
+            "sh", "-c", "tty; test -t 1 || echo pipe; read -r x; echo \"<$x>\"; echo err >&2; exec cat",
+            flags=["--no-pty"]))
+        terminal.expect(b"not a tty")
+        terminal.expect(b"pipe")
+        terminal.type(b"typed\n")
+        terminal.expect(b"<typed>")
+        terminal.type(b"\x04")
+        self.assertEqual(terminal.status(), 0)
+
+    def test_under_script(self):
+        self.need("script")
+        done = subprocess.run(["script", "-qec", self.words("sh", "-c", "tty; exit 5"), "/dev/null"],
+                              env=self.place.environment, stdin=subprocess.DEVNULL, capture_output=True,
+                              check=False, timeout=inside.PATIENCE)
+        self.assertEqual((done.returncode, done.stdout), (5, b"/dev/pts/0\r\n"), done.stderr)
+
+    # -- jobs -----------------------------------------------------------------------------------
+
+    def test_in_the_background_of_a_shell(self):
+        terminal = self.shell()
+        terminal.command(self.words("sh", "-c", "echo o''ut; read -r x; echo \"got <$x>\"").encode() + b" &")
+        terminal.expect(b"out\r")
+        self.assertTrue(inside.wait_until(lambda: "T" in [
+            (inside.facts(p) or (0, ""))[1] for p in inside.children(terminal.pid)]))
+        terminal.command(b"jobs; echo shell=$((40 + 2))")
+        terminal.expect(b"Stopped")
+        terminal.expect(b"shell=42")
+        terminal.command(b"fg")
+        self.assertTrue(inside.wait_until(terminal.is_raw))
+        terminal.listen(0.3)
+        terminal.type(b"word\r")
+        terminal.expect(b"got <word>")
+        terminal.expect(b"prompt: ")
+        terminal.command(b"exit 0")
+        self.assertEqual(terminal.status(), 0)
+
+    def test_silence_in_the_background(self):
+        terminal = self.shell()
+        terminal.command(b"stty tostop")
+        terminal.expect(b"prompt: ")
+        terminal.command(self.words("sh", "-c", "echo o''ut; echo we''nt").encode() + b" &")
+        terminal.expect(b"&")
+        self.assertTrue(inside.wait_until(lambda: "T" in [
+            (inside.facts(p) or (0, ""))[1] for p in inside.children(terminal.pid)]))
+        terminal.command(b"echo shell=$((40 + 2))")
+        terminal.expect(b"shell=42")
+        self.assertNotIn(b"out\r", terminal.text)
+        terminal.command(b"fg")
+        terminal.expect(b"out\r")
+        terminal.expect(b"went\r")
+        terminal.expect(b"prompt: ")
+        terminal.command(b"exit 0")
+        self.assertEqual(terminal.status(), 0)
+
+    def test_a_script_around_it_stops_as_well(self):
+        terminal = self.shell()
+        self.place.put("job", self.words("sh", "-c", "echo u''p; read -r x; echo \"got <$x>\"") + "; true\n")
+        terminal.command(b"bash job")
+        terminal.expect(b"up\r")
+        for _ in range(2):
+            terminal.type(b"\x1a")
+            terminal.expect(b"Stopped")
+            terminal.expect(b"prompt: ")
+            terminal.command(b"fg")
+            terminal.expect(b"bash job\r\n")
+            self.assertTrue(inside.wait_until(terminal.is_raw))
+        terminal.type(b"word\r")
+        terminal.expect(b"got <word>")
+        terminal.expect(b"prompt: ")
+        terminal.command(b"exit 0")
+        self.assertEqual(terminal.status(), 0)
+
+    def test_stop_and_go_on_in_the_background(self):
+        terminal = self.shell()
+        terminal.command(b"stty -g >before")
+        # Not a shell that starts programs meanwhile: one that is stopped right after vfork waits for a
+        # child that is stopped as well, and nobody learns of it.
+        self.place.put("await.py", "import os, time\nprint('up', flush=True)\n"
+                       "while not os.path.exists('go'): time.sleep(0.05)\nprint('went', flush=True)\n")
+        terminal.command(self.words("python3", "await.py").encode())
+        terminal.expect(b"up\r")
+        terminal.type(b"\x1a")
+        terminal.expect(b"Stopped")
+        terminal.expect(b"prompt: ")
+        terminal.command(b"bg; touch go")
+        terminal.expect(b"went")
+        terminal.command(b"wait; stty -g >after; cmp before after && echo sa''me")
+        terminal.expect(b"same\r")
+        terminal.command(b"exit 0")
+        self.assertEqual(terminal.status(), 0)
+
+    def test_jobs_of_a_shell_inside(self):
+        terminal = self.on_terminal(self.place.glove("bash", "--norc", "--noprofile", "-i"))
+        terminal.command(b"PS1='inner: '")
+        terminal.expect(b"inner: ")
+        terminal.command(b"sh -c 'echo in''front; exec sleep 100'")
+        terminal.expect(b"infront")
+        terminal.type(b"\x1a")
+        terminal.expect(b"Stopped")
+        terminal.command(b"bg")
+        terminal.expect(b"&")
+        terminal.command(b"jobs")
+        terminal.expect(b"Running")
+        terminal.command(b"fg; echo status=$?")
+        terminal.expect(b"exec sleep 100'")
+        terminal.listen(0.3)
+        terminal.type(b"\x03")
+        terminal.expect(b"inner: ")
+        terminal.command(b"exit 3")
+        self.assertEqual(terminal.status(), 3)
+
+    def test_inside_tmux(self):
+        self.need("tmux")
+        socket = self.place.path("tmux")
+        self.addCleanup(subprocess.run, ["tmux", "-S", socket, "kill-server"], check=False, capture_output=True)
+        terminal = self.on_terminal(["tmux", "-f", "/dev/null", "-S", socket, "new-session",
+                                     self.words("sh", "-c", "tty; read -r x; echo \"<$x>\"; sleep 1")])
+        terminal.expect(b"/dev/pts/0")
+        terminal.type(b"word\r")
+        terminal.expect(b"<word>")
         self.assertEqual(terminal.status(), 0)

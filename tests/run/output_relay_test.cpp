@@ -185,6 +185,17 @@ TEST(OutputRelay, WhenTheAgentHasClosedBothNothingIsLeftToWaitFor) {
               "open ended last||4|within");
 }
 
+TEST(OutputRelay, AfterTheAgentAnEndThatSomebodyKeepsOpenIsNotWaitedFor) {
+    EXPECT_EQ(with(10, streams::apart,
+                   [](bench& b) {
+                       b.write(1, "last");
+                       b.relay.agent_has_ended(); // the agent's ends are still open here
+                       const std::string open = b.settle() ? "open " : "ended ";
+                       return open + facts(b);
+                   }),
+              "ended last||4|within");
+}
+
 TEST(OutputRelay, AReaderThatIsGoneEndsItsStreamOnly) {
     EXPECT_EQ(with(100, streams::apart,
                    [](bench& b) {

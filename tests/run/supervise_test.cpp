@@ -33,7 +33,7 @@ auto describe(const std::optional<signal_inbox::received>& got) -> std::string {
 
 TEST(SignalInbox, WhatAProcessSendsIsNotTyped) {
     EXPECT_EQ(test::said_by([] {
-                  auto inbox = signal_inbox::open(run::process_group::own).value();
+                  auto inbox = signal_inbox::open(false).value();
                   auto out = describe(inbox.take());
                   (void)::raise(SIGTERM);
                   (void)::kill(::getpid(), SIGINT);
@@ -53,7 +53,7 @@ TEST(SignalInbox, WhatATerminalSendsIsTyped) {
                   test::prepared(::openpty(&keyboard, &terminal, nullptr, nullptr, nullptr) == 0,
                                  "openpty");
                   test::prepared(::setsid() >= 0 && ::ioctl(terminal, TIOCSCTTY, 0) == 0, "tty");
-                  auto inbox = signal_inbox::open(run::process_group::own).value();
+                  auto inbox = signal_inbox::open(false).value();
                   std::string out;
                   for (const char* key : {"\x03", "\x1c"}) { // Ctrl-C, Ctrl-backslash
                       test::prepared(::write(keyboard, key, 1) == 1, "type");
@@ -70,7 +70,7 @@ TEST(SignalInbox, WhatTheCallerIgnoresStaysIgnored) {
     EXPECT_EQ(test::said_by([] {
                   (void)::signal(SIGHUP, SIG_IGN);
                   (void)::signal(SIGCHLD, SIG_IGN);
-                  auto inbox = signal_inbox::open(run::process_group::own).value();
+                  auto inbox = signal_inbox::open(false).value();
                   (void)::raise(SIGHUP);
                   auto out = describe(inbox.take());
                   (void)::raise(SIGUSR1);
@@ -108,7 +108,7 @@ struct scene {
 // "cause status" of the agent, or the step that failed.
 auto play(const scene& what) -> std::string {
     return test::said_by([&]() -> std::string {
-        auto inbox = signal_inbox::open(run::process_group::own).value();
+        auto inbox = signal_inbox::open(false).value();
         container::profile wish;
         wish.argv = {"/bin/sh", "-c", what.script};
         const auto plan = container::make_plan(wish).value();
@@ -128,11 +128,13 @@ auto play(const scene& what) -> std::string {
             (void)::raise(what.send);
         }
         const stepped_clock time{what.a_reading};
+        auto terminal = run::private_terminal::open(run::terminal_wish::never).value();
         container::limits limits;
         limits.wall_time = what.wall_time;
         const auto ended = run::supervise({.agent = agent,
                                            .limits = limits,
                                            .relay = nullptr,
+                                           .terminal = terminal,
                                            .egress = nullptr,
                                            .inbox = inbox,
                                            .time = time});

@@ -35,7 +35,6 @@ struct setup {
     unsigned declared = 0;
     bool filtered = true;
     bool drop = false;
-    bool guarded = false; // by the program for a shared process group, too
 };
 
 class folder {
@@ -78,7 +77,6 @@ inline void enter(const setup& how, const folder& place) {
     const int file = ::open("file", O_CREAT | O_WRONLY | O_EXCL, 0600);
     require(file >= 0 && ::dup2(file, 5) == 5, 125);
     require(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, 126);
-    if (how.guarded) require(install(group_guard()) == 0, 118);
     if (how.filtered) require(install(program_for(how.tier, how.declared)) == 0, 127);
 }
 

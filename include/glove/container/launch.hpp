@@ -14,7 +14,9 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <termios.h>
 #include <vector>
 
 namespace glove::container {
@@ -25,14 +27,21 @@ struct argument_area {
     std::size_t size = 0;
 };
 
+// A terminal of the sandbox's own. Its master comes out by `running::take_terminal`.
+struct terminal_request {
+    std::array<bool, 3> streams{};    // of the agent's 0, 1 and 2, which become this terminal
+    bool foreground = true;           // the agent begins in its foreground
+    std::optional<::termios> modes{}; // the kernel's own when empty
+    bool quiet = false;               // with TOSTOP
+    ::winsize size{.ws_row = 24, .ws_col = 80, .ws_xpixel = 0, .ws_ypixel = 0};
+};
+
 struct launch_request {
     const container::plan* plan = nullptr; // outlives the launch
     std::array<int, 3> streams{0, 1, 2};   // borrowed; become the agent's 0, 1 and 2
     sys::unique_fd* bridge = nullptr; // the bridge's end of its channel, of a plan with one; taken
     argument_area arguments;
-    // Keep the agent in the caller's process group, for a terminal's sake; a filter then stands in
-    // for the boundary that a group of its own would be.
-    bool shared_process_group = false;
+    std::optional<terminal_request> terminal{};
     ::rlimit open_files{}; // limits the agent gets back, see `raise_open_files`
 };
 
@@ -64,8 +73,14 @@ public:
 
     // Lets the agent start. The set-up may still be going on, or have failed: `collect` tells.
     [[nodiscard]] auto release() -> result<>;
-    // Passes a signal on to the agent.
+    // Passes a signal on to the agent, or to its process group.
     [[nodiscard]] auto signal(int number) -> result<>;
+    [[nodiscard]] auto signal_group(int number) -> result<>;
+    // Goes on with an agent that has stopped, in the foreground of its terminal or behind it. That
+    // this is done, `takes_input` tells.
+    [[nodiscard]] auto go_on(bool in_foreground) -> result<>;
+    // Answers a stop after which the agent does not go on for now.
+    [[nodiscard]] auto hear_stop() -> result<>;
     // Ends every process of the namespace at once.
     [[nodiscard]] auto kill() -> result<>;
     // Readable when `read_news` will not block.
@@ -73,20 +88,30 @@ public:
     // How the agent ended, or which step refused; empty when it has only started. Before it tells
     // of an end it waits until the namespace is empty.
     [[nodiscard]] auto read_news() -> result<std::optional<ending>>;
-    // What the last news brought. All of them come before the agent starts; none waits.
+    // What the last news brought: a listening socket of the plan; the private terminal's master,
+    // whose flags nobody has touched; the signal that stopped the agent, or 0; that the agent has
+    // started, or gone on after `go_on`, so that keys typed from now on find it. None waits.
     [[nodiscard]] auto take_listener() -> inner_listener {
         return std::exchange(listener_, inner_listener{});
     }
+    [[nodiscard]] auto take_terminal() -> sys::unique_fd { return std::move(terminal_); }
+    [[nodiscard]] auto take_stop() -> int { return std::exchange(stop_, 0); }
+    [[nodiscard]] auto takes_input() -> bool { return std::exchange(takes_input_, false); }
     [[nodiscard]] auto layers() const -> std::vector<layer>;
 
 private:
-    [[nodiscard]] auto accept_listener(sys::unique_fd came, std::size_t index) -> result<>;
+    [[nodiscard]] auto accept_listener(sys::unique_fd came, std::size_t index)
+        -> result<sys::unique_fd>;
 
     sys::child_process init_;
     sys::unique_fd control_;
     std::unique_ptr<prepared_launch> keep_;
     std::vector<bool> listeners_due_;
     inner_listener listener_;
+    sys::unique_fd terminal_;
+    bool terminal_due_;
+    int stop_ = 0;
+    bool takes_input_ = false;
     std::uint64_t armed_ = 0;
     bool killed_ = false;
 };

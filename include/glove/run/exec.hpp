@@ -1,5 +1,6 @@
 // `glove exec`: contain one agent process, from the operator's wish to the exit status.
 #pragma once
+#include <cstdint>
 #include <glove/base/error.hpp>
 #include <glove/container/launch.hpp>
 #include <glove/container/profile.hpp>
@@ -11,14 +12,22 @@ namespace glove::run {
 // Exit statuses of Glove itself; every other one is the agent's own, or 128 + n for signal n.
 enum class exit_status : int { usage = 2, refused = 125, not_executable = 126, not_found = 127 };
 
+// Whether the agent gets a terminal of its own.
+enum class terminal_wish : std::uint8_t {
+    automatic, // when a standard stream is a terminal
+    always,
+    never,
+};
+
 struct exec_request {
     container::profile profile;
     std::optional<std::string> audit_log; // default: one file a run under the state directory
     bool audit_sync = false;              // audit lines survive a power cut
     std::optional<std::string> report;    // JSON file written when the run is over
-    bool explain = false;                 // print what would be exposed and run nothing
-    bool json = false;                    // of `explain`
-    container::argument_area arguments;   // of this process, wiped in the sandbox's init
+    terminal_wish terminal = terminal_wish::automatic;
+    bool explain = false;               // print what would be exposed and run nothing
+    bool json = false;                  // of `explain`
+    container::argument_area arguments; // of this process, wiped in the sandbox's init
 };
 
 // Runs to the end and returns the exit status. Errors are Glove's own failures only.

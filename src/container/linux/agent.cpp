@@ -52,11 +52,17 @@ struct kernel_sigaction {
     return {};
 }
 
+// A group of its own, with every signal still blocked: taking the foreground would stop it else.
+[[nodiscard]] auto take_foreground(const terminal_setup& terminal) noexcept -> failure {
+    if (!terminal.wanted) return {};
+    if (::setpgid(0, 0) != 0) return {.os = errno, .where = call::setpgid};
+    if (terminal.foreground && ::tcsetpgrp(terminal_descriptor, ::getpid()) != 0)
+        return {.os = errno, .where = call::ioctl};
+    return {};
+}
+
 // Last: nothing after it but exec is needed, so the filter need not allow more than the agent gets.
 [[nodiscard]] auto install_filter(const setup_plan& plan) noexcept -> failure {
-    if (plan.shared_group)
-        if (const int os = seccomp::install(seccomp::group_guard()); os != 0)
-            return {.os = os, .where = call::seccomp};
     return {.os = seccomp::install(plan.filter), .where = call::seccomp};
 }
 
@@ -81,6 +87,7 @@ struct kernel_sigaction {
     if (sys::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) != 0)
         return {.os = errno, .where = call::close_range};
     ::umask(state.umask);
+    if (const auto bad = take_foreground(plan.terminal); bad.os != 0) return bad;
     if (const auto bad = set_limits(plan); bad.os != 0) return bad;
     if (const auto bad = reset_signals(); bad.os != 0) return bad;
     if (const auto bad = install_filter(plan); bad.os != 0) return bad;

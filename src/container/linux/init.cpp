@@ -1,9 +1,9 @@
 // Process 1 of the namespace: builds the perimeter, starts the agent, reaps, passes signals on, and
 // ends everything when the agent or the supervisor ends.
 //
-// Guarantees: it never execs, holds no descriptor but the three streams and the control channel, is
-// not dumpable, has no capability once the agent exists, and its memory holds neither the caller's
-// arguments nor its environment in a place that /proc would show.
+// Guarantees: it never execs, holds no descriptor but the three streams, the control channel and
+// the private terminal, is not dumpable, has no capability once the agent exists, and its memory
+// holds neither the caller's arguments nor its environment in a place that /proc would show.
 #include "container/linux/steps.hpp"
 #include "sys/syscalls.hpp"
 #include <array>
@@ -29,21 +29,12 @@ namespace glove::container {
 
 namespace {
 
-[[nodiscard]] auto outcome(bool good, call where) noexcept -> failure {
-    return good ? failure{} : failure{.os = errno, .where = where};
-}
-
 // 0 at end of file: the supervisor is gone.
 [[nodiscard]] auto receive(order_message& message) noexcept -> ssize_t {
     ssize_t got = 0;
     do got = ::recv(control_descriptor, &message, sizeof message, 0);
     while (got < 0 && errno == EINTR);
     return got;
-}
-
-void send(int control, const news_message& message) noexcept {
-    // Nobody left to tell is the same as told: both end the namespace.
-    (void)!::send(control, &message, sizeof message, MSG_NOSIGNAL);
 }
 
 auto await(order wanted) noexcept -> failure {
@@ -165,10 +156,9 @@ auto watch_children(setup_state& state) noexcept -> failure {
 }
 
 // A session of its own: "my group" names nobody outside, and the caller's terminal is out of reach.
-// On that terminal the agent must stay in the foreground's group; there the guard filter keeps it
-// from using the group.
-auto leave_session(setup_state& state) noexcept -> failure {
-    return outcome(state.plan->shared_group || ::setsid() >= 0, call::setsid);
+// Init leads it and the agent does not, so that the terminal's keys can stop the agent.
+auto leave_session(setup_state&) noexcept -> failure {
+    return outcome(::setsid() >= 0, call::setsid);
 }
 
 // The caller's /dev/null is a node of the host, which root's agent could chmod for everybody.
@@ -209,6 +199,7 @@ constexpr setup_step steps[] = {
     {"mount.enter", enter_root, "old root detached, new root read-only"},
     {"init.streams", own_null_streams, ""},
     {"init.session", leave_session, "signals stay inside"},
+    {"init.terminal", open_terminal, ""},
     {"init.no_new_privileges", forbid_new_privileges, "no new privileges"},
     {"init.capabilities", drop_capabilities, "no capability in any set"},
     {"bridge.start", start_bridge, "bridge to the egress proxy", true},
@@ -219,22 +210,23 @@ constexpr setup_step steps[] = {
 static_assert(std::size(steps) <= 64, "news_message::armed has one bit a step");
 
 // A child that asked for PTRACE_TRACEME made init its tracer and stops at every signal: it is set
-// free, and what it stopped for is delivered.
-void let_go(::pid_t pid, int status) noexcept {
+// free, and what it stopped for is delivered. False for a child that is nobody's tracee.
+[[nodiscard]] auto let_go(::pid_t pid, int status) noexcept -> bool {
     const int number = WSTOPSIG(status);
-    (void)::ptrace(PTRACE_DETACH, pid, nullptr, number == SIGTRAP ? 0L : static_cast<long>(number));
+    const long deliver = number == SIGTRAP ? 0L : static_cast<long>(number);
+    return ::ptrace(PTRACE_DETACH, pid, nullptr, deliver) == 0;
 }
 
 // Reaps everything that has ended; true once the agent has.
-[[nodiscard]] auto reap(const setup_state& state, int& status) noexcept -> bool {
+[[nodiscard]] auto reap(setup_state& state, int& status) noexcept -> bool {
     bool agent_ended = false;
     for (;;) {
         int ended = 0;
-        const auto pid = ::waitpid(-1, &ended, WNOHANG | __WALL);
+        const auto pid = ::waitpid(-1, &ended, WNOHANG | WUNTRACED | __WALL);
         if (pid == 0 || (pid < 0 && agent_ended)) return agent_ended;
         if (pid < 0) ::_exit(125); // the agent cannot be watched: end it
         if (!WIFEXITED(ended) && !WIFSIGNALED(ended)) {
-            let_go(pid, ended);
+            if (!let_go(pid, ended) && pid == state.agent) note_stop(state, WSTOPSIG(ended));
             continue;
         }
         if (pid != state.agent) continue;
@@ -243,15 +235,35 @@ void let_go(::pid_t pid, int status) noexcept {
     }
 }
 
-// The agent has not been reaped here, so its number cannot be another's. Stopping is for the whole
-// group; init itself cannot be stopped from inside.
-void pass_on(const setup_state& state, int number) noexcept {
-    const bool whole = (number == SIGSTOP || number == SIGCONT) && !state.plan->shared_group;
-    (void)::kill(whole ? 0 : state.agent, number);
+// The agent has not been reaped here, so its number cannot be another's. In its group may be init,
+// which cannot be ended or stopped from inside.
+void tell_group(const setup_state& state, int number) noexcept {
+    const auto group = ::getpgid(state.agent);
+    (void)::kill(group <= 1 ? 0 : -group, number);
+}
+
+void carry_out(setup_state& state, const order_message& message) noexcept {
+    switch (message.what) {
+    case order::maps_written:
+    case order::release: return;
+    case order::signal: (void)::kill(state.agent, message.value); return;
+    case order::signal_group:
+        if (message.value == SIGSTOP || message.value == SIGCONT)
+            state.held = message.value == SIGSTOP;
+        return tell_group(state, message.value);
+    case order::foreground:
+    case order::background:
+        if (!state.plan->terminal.wanted) return;
+        lend_terminal(state, message.what == order::foreground);
+        state.held = false;
+        tell_group(state, SIGCONT);
+        return note_going_on(state);
+    case order::heard: return note_heard(state);
+    }
 }
 
 // Returns the agent's wait status. Ends the namespace when the supervisor is gone.
-[[nodiscard]] auto watch(const setup_state& state) noexcept -> int {
+[[nodiscard]] auto watch(setup_state& state) noexcept -> int {
     std::array<::pollfd, 2> sources{::pollfd{control_descriptor, POLLIN, 0},
                                     ::pollfd{state.children, POLLIN, 0}};
     for (int status = 0;;) {
@@ -264,13 +276,35 @@ void pass_on(const setup_state& state, int number) noexcept {
         if (sources[0].revents == 0) continue;
         order_message message{};
         if (receive(message) <= 0) ::_exit(125);
-        if (message.what == order::signal) pass_on(state, message.value);
+        carry_out(state, message);
     }
 }
 
 } // namespace
 
 auto setup_steps() noexcept -> std::span<const setup_step> { return steps; }
+
+void tell(const news_message& message, int control) noexcept {
+    // Nobody left to tell is the same as told: both end the namespace.
+    (void)!::send(control, &message, sizeof message, MSG_NOSIGNAL);
+}
+
+failure tell_with(int descriptor, news_message message) noexcept {
+    ::iovec part{&message, sizeof message};
+    alignas(::cmsghdr) char space[CMSG_SPACE(sizeof(int))] = {};
+    ::msghdr whole{};
+    whole.msg_iov = &part;
+    whole.msg_iovlen = 1;
+    whole.msg_control = space;
+    whole.msg_controllen = sizeof space;
+    auto* const header = CMSG_FIRSTHDR(&whole);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
+    return outcome(::sendmsg(control_descriptor, &whole, MSG_NOSIGNAL) == sizeof message,
+                   call::sendmsg);
+}
 
 void run_init(const setup_plan& plan) noexcept {
     setup_state state{.plan = &plan};
@@ -292,15 +326,16 @@ void run_init(const setup_plan& plan) noexcept {
         message.value = bad.os;
         message.index = bad.index;
         // The first step puts the channel in its place; when it fails, it may not be there.
-        send(i == 0 ? plan.control : control_descriptor, message);
+        tell(message, i == 0 ? plan.control : control_descriptor);
         ::_exit(125);
     }
-    send(control_descriptor, message);
+    state.armed = message.armed;
+    tell(message);
     // The streams are the agent's alone: a reader sees their end when the agent closes them.
     if (sys::close_range(0, 2, 0) != 0) ::_exit(125);
     message.value = watch(state);
     message.what = news::ended;
-    send(control_descriptor, message);
+    tell(message);
     ::_exit(0);
 }
 

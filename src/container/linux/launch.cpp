@@ -1,4 +1,5 @@
 // Makes the namespaces, writes the id maps, and speaks with init over the control channel.
+#include "container/linux/control_channel.hpp"
 #include "container/linux/namespaces.hpp"
 #include "container/linux/protocol.hpp"
 #include "container/linux/seccomp_bpf.hpp"
@@ -155,6 +156,18 @@ private:
     return out;
 }
 
+[[nodiscard]] auto terminal_of(const launch_request& request) -> terminal_setup {
+    if (!request.terminal) return {};
+    const auto& wish = *request.terminal;
+    return {.wanted = true,
+            .streams = wish.streams,
+            .foreground = wish.foreground,
+            .has_modes = wish.modes.has_value(),
+            .quiet = wish.quiet,
+            .modes = wish.modes.value_or(::termios{}),
+            .size = wish.size};
+}
+
 [[nodiscard]] auto prepare(const launch_request& request, int control)
     -> std::unique_ptr<prepared_launch> {
     auto out = std::make_unique<prepared_launch>();
@@ -183,10 +196,10 @@ private:
         .open_files = request.open_files,
         .loopback = source.network == network_tier::local || source.network == network_tier::egress,
         .bridge = {},
+        .terminal = terminal_of(request),
         .listeners = out->listeners,
         .listener_place =
             source.listener_place.empty() ? nullptr : source.listener_place.c_str() + 1,
-        .shared_group = request.shared_process_group,
         .host_root = source.user.uid == 0,
         .arguments = request.arguments.begin,
         .arguments_size = request.arguments.size,
@@ -200,13 +213,6 @@ private:
     return clone_into_namespaces(
         [](const void* given) noexcept { run_init(*static_cast<const setup_plan*>(given)); },
         &plan);
-}
-
-[[nodiscard]] auto send_order(sys::fd_ref control, order what, std::int32_t value = 0) -> result<> {
-    const order_message message{what, value};
-    if (::send(control.get(), &message, sizeof message, MSG_NOSIGNAL) != sizeof message)
-        return fail_os("launch.order");
-    return {};
 }
 
 // Why the program itself could not be started; everything before it is in force by then.
@@ -225,9 +231,6 @@ private:
     return out;
 }
 
-// Init is gone, perhaps with an order unread. What it said before it went can still be received.
-[[nodiscard]] auto is_hang_up(int os) noexcept -> bool { return os == EPIPE || os == ECONNRESET; }
-
 [[nodiscard]] auto step_error(const news_message& news, const plan& source) -> error {
     if (news.where == call::execve) return exec_error(news, source);
     const auto step = setup_steps()[news.step].name;
@@ -244,47 +247,6 @@ private:
 
 [[nodiscard]] auto is_requested(const setup_step& step, const plan& wanted) -> bool {
     return !step.layer.empty() && (!step.of_bridge || wanted.bridge.has_value());
-}
-
-// A message and the one descriptor that it may bring; what else there is, the kernel drops.
-[[nodiscard]] auto receive(sys::fd_ref control, news_message& message, sys::unique_fd& came)
-    -> ssize_t {
-    ::iovec part{&message, sizeof message};
-    alignas(::cmsghdr) char space[CMSG_LEN(sizeof(int))] = {};
-    ::msghdr whole{};
-    ssize_t got = 0;
-    // Init that ended with an order unread resets the channel once, ahead of the news it had sent.
-    do {
-        whole.msg_iov = &part;
-        whole.msg_iovlen = 1;
-        whole.msg_control = space;
-        whole.msg_controllen = sizeof space;
-        got = ::recvmsg(control.get(), &whole, MSG_CMSG_CLOEXEC);
-    } while (got < 0 && (errno == EINTR || errno == ECONNRESET));
-    const auto* const header = got < 0 ? nullptr : CMSG_FIRSTHDR(&whole);
-    if (header == nullptr || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS ||
-        header->cmsg_len != CMSG_LEN(sizeof(int)))
-        return got;
-    int number = -1;
-    std::memcpy(&number, CMSG_DATA(header), sizeof number);
-    came = sys::unique_fd{number};
-    return got;
-}
-
-[[nodiscard]] auto option_is(sys::fd_ref socket, int name, int wanted) -> bool {
-    int value = -1;
-    ::socklen_t size = sizeof value;
-    return ::getsockopt(socket.get(), SOL_SOCKET, name, &value, &size) == 0 && value == wanted;
-}
-
-// Whether the kernel says that this is the socket that was asked for, and that it listens.
-[[nodiscard]] auto listens_at(sys::fd_ref socket, const listener_setup& wanted) -> bool {
-    ::sockaddr_un name{};
-    ::socklen_t size = sizeof name;
-    return option_is(socket, SO_DOMAIN, AF_UNIX) && option_is(socket, SO_TYPE, SOCK_STREAM) &&
-           option_is(socket, SO_ACCEPTCONN, 1) &&
-           ::getsockname(socket.get(), reinterpret_cast<::sockaddr*>(&name), &size) == 0 &&
-           size == wanted.name_size && std::strcmp(name.sun_path, wanted.name.sun_path) == 0;
 }
 
 [[nodiscard]] auto plausible(const news_message& news) -> bool {
@@ -305,7 +267,7 @@ auto requested_layers(const plan& wanted) -> std::vector<layer> {
 running::running(sys::child_process init, sys::unique_fd control,
                  std::unique_ptr<prepared_launch> keep)
     : init_{std::move(init)}, control_{std::move(control)}, keep_{std::move(keep)},
-      listeners_due_(keep_->listeners.size(), true) {}
+      listeners_due_(keep_->listeners.size(), true), terminal_due_{keep_->child.terminal.wanted} {}
 running::running(running&&) noexcept = default;
 running::~running() = default;
 
@@ -315,34 +277,41 @@ auto running::release() -> result<> {
     return sent;
 }
 auto running::signal(int number) -> result<> { return send_order(control_, order::signal, number); }
+auto running::signal_group(int number) -> result<> {
+    return send_order(control_, order::signal_group, number);
+}
+auto running::go_on(bool in_foreground) -> result<> {
+    return send_order(control_, in_foreground ? order::foreground : order::background);
+}
+auto running::hear_stop() -> result<> { return send_order(control_, order::heard); }
 auto running::kill() -> result<> {
     killed_ = true;
     return init_.signal(SIGKILL);
 }
 
-// Taken for what it claims to be only when the kernel says so; nothing of its flags is believed.
-auto running::accept_listener(sys::unique_fd came, std::size_t index) -> result<> {
-    const bool due = index < listeners_due_.size() && listeners_due_[index];
-    if (!due || !came || !listens_at(came, keep_->listeners[index]))
+auto running::accept_listener(sys::unique_fd came, std::size_t index) -> result<sys::unique_fd> {
+    if (index >= listeners_due_.size() || !std::exchange(listeners_due_[index], false))
         return fail(errc::not_permitted, "launch.listener", "what came is no socket of the plan");
-    if (::fcntl(came.get(), F_SETFL, O_NONBLOCK) != 0) return fail_os("launch.listener");
-    listeners_due_[index] = false;
-    listener_ = {.index = index, .socket = std::move(came)};
-    return {};
+    return container::accept_listener(std::move(came), keep_->listeners[index]);
 }
 
 auto running::read_news() -> result<std::optional<ending>> {
-    news_message message{};
-    sys::unique_fd came;
-    const auto got = receive(control_, message, came);
+    auto [got, message, came] = receive_news(control_);
     const bool whole = got == sizeof message && plausible(message);
     if (whole && message.what == news::listener) {
-        GLOVE_CHECK(accept_listener(std::move(came), message.index));
+        GLOVE_TRY(listener_.socket, accept_listener(std::move(came), message.index));
+        listener_.index = message.index;
+        return std::nullopt;
+    }
+    if (whole && message.what == news::terminal) {
+        GLOVE_TRY(terminal_, accept_terminal(std::move(came), terminal_due_));
         return std::nullopt;
     }
     if (whole) {
         armed_ = message.armed;
-        if (message.what == news::started) return std::nullopt;
+        stop_ = message.what == news::stopped ? message.value : 0;
+        takes_input_ = message.what == news::started || message.what == news::went_on;
+        if (message.what == news::stopped || takes_input_) return std::nullopt;
     }
     // Init is the last to leave: once it is reaped, the namespace is empty.
     GLOVE_CHECK(init_.wait());

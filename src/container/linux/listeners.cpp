@@ -16,30 +16,6 @@ namespace glove::container {
 
 namespace {
 
-[[nodiscard]] auto hand_over(std::uint32_t index, int listener) noexcept -> failure {
-    news_message message{.what = news::listener,
-                         .step = 0,
-                         .where = call::none,
-                         .value = 0,
-                         .index = index,
-                         .armed = 0};
-    ::iovec part{&message, sizeof message};
-    alignas(::cmsghdr) char space[CMSG_SPACE(sizeof(int))] = {};
-    ::msghdr whole{};
-    whole.msg_iov = &part;
-    whole.msg_iovlen = 1;
-    whole.msg_control = space;
-    whole.msg_controllen = sizeof space;
-    auto* const header = CMSG_FIRSTHDR(&whole);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(header), &listener, sizeof listener);
-    if (::sendmsg(control_descriptor, &whole, MSG_NOSIGNAL) != sizeof message)
-        return broken(call::sendmsg);
-    return {};
-}
-
 // In the working directory.
 [[nodiscard]] auto open_one(const listener_setup& wanted, std::uint32_t index) noexcept -> failure {
     const scoped socket{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
@@ -51,7 +27,12 @@ namespace {
     ::umask(0);
     if (bound != 0) return {.os = os, .where = call::bind};
     if (::listen(socket.get(), listener_backlog) != 0) return broken(call::listen);
-    return hand_over(index, socket.get());
+    return tell_with(socket.get(), {.what = news::listener,
+                                    .step = 0,
+                                    .where = call::none,
+                                    .value = 0,
+                                    .index = index,
+                                    .armed = 0});
 }
 
 } // namespace

@@ -11,6 +11,10 @@ enum class order : std::uint8_t {
     maps_written, // the id maps are in place: start building
     release,      // the intent is on record: start the agent
     signal,       // pass `value` on to the agent
+    signal_group, // pass `value` on to the agent's whole process group
+    foreground,   // give the private terminal back to its foreground, and go on with the agent
+    background,   // take the private terminal from its foreground, and go on with the agent
+    heard,        // `stopped` was heard, and the agent does not go on for now
 };
 struct order_message {
     order what;
@@ -49,6 +53,7 @@ enum class call : std::uint8_t {
     recv,
     seccomp,
     sendmsg,
+    setpgid,
     setrlimit,
     setsid,
     sethostname,
@@ -64,13 +69,49 @@ enum class call : std::uint8_t {
     write,
 };
 inline constexpr auto call_names = std::to_array<std::string_view>({
-    "",          "bind",       "capset",        "chdir",      "clone",     "close_range",
-    "dup2",      "dup3",       "epoll_create1", "epoll_ctl",  "execve",    "fchdir",
-    "fsconfig",  "fsmount",    "fsopen",        "getdents64", "ioctl",     "keyctl",
-    "listen",    "mkdirat",    "mount_setattr", "move_mount", "open_tree", "openat",
-    "openat2",   "pivot_root", "prctl",         "recv",       "seccomp",   "sendmsg",
-    "setrlimit", "setsid",     "sethostname",   "sigaction",  "signalfd",  "sigprocmask",
-    "socket",    "statx",      "symlinkat",     "umount2",    "unlinkat",  "unshare",
+    "",
+    "bind",
+    "capset",
+    "chdir",
+    "clone",
+    "close_range",
+    "dup2",
+    "dup3",
+    "epoll_create1",
+    "epoll_ctl",
+    "execve",
+    "fchdir",
+    "fsconfig",
+    "fsmount",
+    "fsopen",
+    "getdents64",
+    "ioctl",
+    "keyctl",
+    "listen",
+    "mkdirat",
+    "mount_setattr",
+    "move_mount",
+    "open_tree",
+    "openat",
+    "openat2",
+    "pivot_root",
+    "prctl",
+    "recv",
+    "seccomp",
+    "sendmsg",
+    "setpgid",
+    "setrlimit",
+    "setsid",
+    "sethostname",
+    "sigaction",
+    "signalfd",
+    "sigprocmask",
+    "socket",
+    "statx",
+    "symlinkat",
+    "umount2",
+    "unlinkat",
+    "unshare",
     "write",
 });
 static_assert(call_names.size() == static_cast<std::size_t>(call::write) + 1);
@@ -87,14 +128,18 @@ struct failure {
 enum class news : std::uint8_t {
     failed,   // a step was refused; nothing of the agent ever ran
     listener, // comes with a listening socket: number `index` of the plan
+    terminal, // comes with the private terminal's master
     started,  // every step was carried out and the agent runs
+    stopped,  // signal `value` stopped the agent, which has a private terminal; the next one is
+              // told when this was answered, by `foreground`, `background` or `heard`
+    went_on,  // `foreground` or `background` was carried out
     ended,    // the agent ended with wait status `value`
 };
 struct news_message {
     news what;
     std::uint8_t step; // of `failed`
     call where;
-    std::int32_t value; // errno, or wait status
+    std::int32_t value; // errno, signal, or wait status
     std::uint32_t index;
     std::uint64_t armed; // bit n: step n was carried out
 };

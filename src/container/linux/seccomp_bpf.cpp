@@ -28,45 +28,7 @@ constexpr ::sock_filter load(std::uint32_t offset) {
 constexpr ::sock_filter unless_equal(std::uint32_t value, std::uint8_t skip) {
     return BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, skip);
 }
-constexpr ::sock_filter unless_bit(std::uint32_t bit, std::uint8_t skip) {
-    return BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bit, 0, skip);
-}
 constexpr ::sock_filter pass = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-constexpr ::sock_filter deny = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
-
-constexpr std::uint32_t whole_group = 1U << 2;    // PIDFD_SIGNAL_PROCESS_GROUP
-constexpr std::uint32_t priority_of_group = 1;    // PRIO_PGRP
-constexpr std::uint32_t io_priority_of_group = 2; // IOPRIO_WHO_PGRP
-
-constexpr ::sock_filter shared_group[] = {
-    load(offsetof(::seccomp_data, nr)),
-    unless_equal(SYS_kill, 4), // kill(0, ...)
-    load(argument(0)),
-    unless_equal(0, 1),
-    deny,
-    pass,
-    unless_equal(SYS_pidfd_send_signal, 4), // (..., PIDFD_SIGNAL_PROCESS_GROUP)
-    load(argument(3)),
-    unless_bit(whole_group, 1),
-    deny,
-    pass,
-    unless_equal(SYS_setpriority, 6), // (PRIO_PGRP, 0, ...)
-    load(argument(0)),
-    unless_equal(priority_of_group, 3),
-    load(argument(1)),
-    unless_equal(0, 1),
-    deny,
-    pass,
-    unless_equal(SYS_ioprio_set, 6), // (IOPRIO_WHO_PGRP, 0, ...)
-    load(argument(0)),
-    unless_equal(io_priority_of_group, 3),
-    load(argument(1)),
-    unless_equal(0, 1),
-    deny,
-    pass,
-    pass,
-};
-
 constexpr ::sock_filter end_process = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
 
 constexpr auto bridge_calls = std::to_array<std::uint32_t>({
@@ -142,7 +104,6 @@ auto program_for(network_tier tier, unsigned declared) noexcept -> program {
     return {};
 }
 
-auto group_guard() noexcept -> program { return shared_group; }
 auto bridge_filter() noexcept -> program { return bridge_program; }
 
 auto install(program filter) noexcept -> int {

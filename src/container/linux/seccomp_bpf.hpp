@@ -17,12 +17,6 @@ using program = std::span<const ::sock_filter>;
 // refuses: an agent without its filter does not start.
 [[nodiscard]] auto program_for(network_tier tier, unsigned declared) noexcept -> program;
 
-// For an agent that shares its process group with processes of the host, as it must on the caller's
-// terminal: "my own group" would name them. Refuses (EPERM) kill(0), the group flag of
-// pidfd_send_signal, and setting the priority of the group; allows everything else, so it goes
-// under a filter of `program_for`, which also refuses other architectures.
-[[nodiscard]] auto group_guard() noexcept -> program;
-
 // For the namespace's bridge, by itself: a dozen calls of an event loop over sockets of the IPv4
 // and IPv6 families; any other, and any other architecture, kills.
 [[nodiscard]] auto bridge_filter() noexcept -> program;

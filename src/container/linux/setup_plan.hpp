@@ -7,8 +7,10 @@
 #include <glove/container/plan.hpp>
 #include <linux/filter.h>
 #include <span>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/un.h>
+#include <termios.h>
 
 namespace glove::container {
 
@@ -34,6 +36,17 @@ struct listener_setup {
     ::mode_t permissions;
 };
 
+// The terminal that is made inside.
+struct terminal_setup {
+    bool wanted;
+    std::array<bool, 3> streams; // of the agent, that become it
+    bool foreground;             // the agent begins in its foreground
+    bool has_modes;              // else the kernel's own
+    bool quiet;                  // what writes to it in its background is stopped
+    ::termios modes;
+    ::winsize size;
+};
+
 struct setup_plan {
     std::array<int, 3> streams; // become 0, 1 and 2
     std::array<int, 3> nothing; // open flags of streams that are /dev/null, -1 for others
@@ -50,9 +63,9 @@ struct setup_plan {
     ::rlimit open_files; // the caller's, which the supervisor may have raised for its pins
     bool loopback;
     bridge_setup bridge;
+    terminal_setup terminal;
     std::span<const listener_setup> listeners;
     const char* listener_place; // relative to the new root, as a tree operation's path
-    bool shared_group;          // with processes of the host: on the caller's terminal
     bool host_root;  // uid 0 of the host: owns the files of /proc that are not a process's
     char* arguments; // the argument and environment area, to be wiped
     std::size_t arguments_size;

@@ -4,6 +4,7 @@
 #include "container/linux/protocol.hpp"
 #include "container/linux/setup_plan.hpp"
 #include "sys/syscalls.hpp"
+#include <cerrno>
 #include <span>
 #include <string_view>
 
@@ -13,6 +14,8 @@ namespace glove::container {
 inline constexpr int control_descriptor = 3;
 // The bridge's channel to the relay, in init until the bridge runs, and in the bridge.
 inline constexpr int bridge_descriptor = 4;
+// The private terminal, in init.
+inline constexpr int terminal_descriptor = 5;
 
 // Closes everything of init above its streams and channels.
 [[nodiscard]] inline auto close_but_channels(const setup_plan& plan) noexcept -> bool {
@@ -28,7 +31,16 @@ struct setup_state {
     ::mode_t umask = 0; // the caller's, given back to the agent
     int children = -1;  // becomes readable when a process of the namespace has ended
     ::pid_t agent = -1;
+    ::pid_t foreground = -1; // group that the private terminal serves, while it is withheld
+    std::uint64_t armed = 0; // every step, once all were carried out
+    bool held = false;       // the supervisor stopped the agent
+    bool stop_told = false;  // and the supervisor has not answered it
+    int stop_untold = 0;     // a later stop, to be told after that
 };
+
+[[nodiscard]] inline auto outcome(bool good, call where) noexcept -> failure {
+    return good ? failure{} : failure{.os = errno, .where = where};
+}
 
 struct setup_step {
     std::string_view name; // of errors
@@ -57,10 +69,21 @@ failure open_listeners(setup_state&) noexcept;
 // bridge.cpp
 failure start_bridge(setup_state&) noexcept;
 
+// terminal.cpp: the private terminal, and what init does for the job that runs on it
+failure open_terminal(setup_state&) noexcept;
+void lend_terminal(setup_state&, bool to_foreground) noexcept;
+void note_stop(setup_state&, int number) noexcept;
+void note_heard(setup_state&) noexcept;
+void note_going_on(setup_state&) noexcept;
+
 // agent.cpp
 failure start_agent(setup_state&) noexcept;
 
-// init.cpp: everything that runs as process 1 of the namespace. Never returns.
+// init.cpp: says something to the supervisor.
+void tell(const news_message& message, int control = control_descriptor) noexcept;
+// The same, with a descriptor that the supervisor gets.
+failure tell_with(int descriptor, news_message message) noexcept;
+// Everything that runs as process 1 of the namespace. Never returns.
 [[noreturn]] void run_init(const setup_plan& plan) noexcept;
 
 } // namespace glove::container

@@ -13,8 +13,8 @@
 namespace hostile {
 namespace {
 
-constexpr unsigned whole_group = 1U << 2; // PIDFD_SIGNAL_PROCESS_GROUP
-constexpr int lower = 7;
+constexpr unsigned whole_group = 1U << 2;   // PIDFD_SIGNAL_PROCESS_GROUP
+constexpr int lower = 19;                   // below whatever `nice` the tests were started with
 constexpr int lower_for_disk = 2 << 13 | 7; // best effort, last
 constexpr int one_for_disk = 1, group_for_disk = 2;
 
