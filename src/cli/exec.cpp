@@ -95,6 +95,8 @@ void declare(CLI::App& app, exec_words& words) {
                "File or directory that may be changed (repeatable)");
     repeatable(app, "--hide", profile.hidden, "PATH",
                "Path inside one of those that stays unreadable (repeatable)");
+    repeatable(app, "--unprotect", profile.unprotected, "PATH",
+               "Protected path that may be changed after all (repeatable)");
     repeatable(app, "--env", words.environment, "NAME[=VALUE]",
                "Pass a variable on, or set it (repeatable)");
     app.add_option("--net", words.network,

@@ -35,6 +35,8 @@ auto doctor_verb(const invocation& call) -> int;
 void declare_doctor(CLI::App& app);
 auto log_verb(const invocation& call) -> int;
 void declare_log(CLI::App& app);
+auto quarantine_verb(const invocation& call) -> int;
+void declare_quarantine(CLI::App& app);
 auto completion_verb(const invocation& call) -> int;
 void declare_completion(CLI::App& app);
 
