@@ -94,6 +94,8 @@ void declare(CLI::App& app, exec_words& words) {
     repeatable(app, "--hide", profile.hidden, "PATH",
                "Path inside one of those that stays unreadable (repeatable)");
     app.add_flag("--path", words.path, "Offer the programs of your home that are on your PATH");
+    repeatable(app, "--unprotect", profile.unprotected, "PATH",
+               "Protected path that may be changed after all (repeatable)");
     repeatable(app, "--env", words.environment, "NAME[=VALUE]",
                "Pass a variable on, or set it (repeatable)");
     app.add_option("--home", words.home,

@@ -39,6 +39,8 @@ auto profile_verb(const invocation& call) -> int;
 void declare_profile(CLI::App& app);
 auto home_verb(const invocation& call) -> int;
 void declare_home(CLI::App& app);
+auto quarantine_verb(const invocation& call) -> int;
+void declare_quarantine(CLI::App& app);
 auto completion_verb(const invocation& call) -> int;
 void declare_completion(CLI::App& app);
 

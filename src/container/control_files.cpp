@@ -6,11 +6,7 @@
 
 namespace glove::container {
 
-namespace {
-
-// The canonical form of a path of which the end may not exist yet.
-[[nodiscard]] auto canonical(const std::string& path, std::string& existing)
-    -> result<std::string> {
+auto settle(const std::string& path, std::string& existing) -> result<std::string> {
     existing = path;
     auto real = resolve(existing);
     while (!real && existing != "/" && real.error().code == errc::not_found) {
@@ -26,14 +22,12 @@ namespace {
     return real->real == "/" ? rest : real->real + rest;
 }
 
-} // namespace
-
 auto control_files::locate(const std::vector<std::string>& paths) -> result<control_files> {
     control_files out;
     for (const auto& path : paths) {
         place found;
         std::string existing;
-        GLOVE_TRY(found.real, canonical(path, existing));
+        GLOVE_TRY(found.real, settle(path, existing));
         for (auto at = existing; at != "/"; at = sys::parent_of(at)) {
             GLOVE_TRY(const auto pin, sys::pin(at, sys::follow::no));
             GLOVE_TRY(const auto facts, sys::inspect(pin));

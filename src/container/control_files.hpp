@@ -9,6 +9,10 @@
 
 namespace glove::container {
 
+// The canonical form of a path of which the end may not exist yet; `existing` becomes the canonical
+// form of what does.
+[[nodiscard]] auto settle(const std::string& path, std::string& existing) -> result<std::string>;
+
 class control_files {
 public:
     // `paths` are absolute; what does not exist yet counts through its nearest existing parent.

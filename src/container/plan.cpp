@@ -2,6 +2,7 @@
 // over what must not be reached.
 #include "container/grants.hpp"
 #include "container/listeners.hpp"
+#include "container/protect.hpp"
 #include "container/tree.hpp"
 #include <algorithm>
 #include <array>
@@ -40,7 +41,7 @@ constexpr std::array device_links{
 // Directories the kernel's own file systems are mounted on.
 constexpr std::array mount_points{"/proc", "/dev/pts"};
 
-constexpr std::size_t guard_walk_limit = 1024; // directory entries, all grants together
+constexpr std::size_t guard_walk_limit = 1024; // directory entries, all read-only grants together
 
 [[nodiscard]] auto holder_of(const std::vector<located_grant>& grants, std::string_view path)
     -> const located_grant* {
@@ -89,23 +90,32 @@ constexpr std::size_t guard_walk_limit = 1024; // directory entries, all grants 
 // Read-only does not stop connect(2), so sockets count wherever something of the host is bound.
 // FIFOs matter where the operator's other programs may wait at one: in the grants.
 [[nodiscard]] auto add_guards(tree_builder& tree, const std::vector<located_grant>& grants,
-                              const std::vector<tree_entry>& system) -> result<bool> {
-    std::vector<std::string> walked, bound;
+                              const std::vector<tree_entry>& system, tree_walk& writable)
+    -> result<bool> {
+    std::vector<std::string> changing, reading, bound;
     for (const auto& g : grants)
         if (!g.is_shown && g.identity.type == S_IFDIR && !sys::holds("/sys", g.where.real))
-            (g.for_program ? bound : walked).push_back(g.where.real);
+            (g.for_program             ? bound
+             : g.mode == access::write ? changing
+                                       : reading)
+                .push_back(g.where.real);
     for (const auto& entry : system)
         if (entry.kind == entry_kind::bind && entry.identity.type == S_IFDIR)
             bound.push_back(entry.path);
-    auto search = find_rendezvous(walked, guard_walk_limit, bound);
+    bound.insert(bound.end(), changing.begin(), changing.end());
+    auto search = find_rendezvous(reading, guard_walk_limit, bound);
     if (search.failed_os != 0) return fail_os("source.guard", search.failed_os, search.failed_path);
+    writable = walk_trees(changing, writable_walk_limit);
+    if (writable.failed_os != 0)
+        return fail_os("source.guard", writable.failed_os, writable.failed_path);
+    std::ranges::move(writable.found, std::back_inserter(search.found));
     for (auto& found : search.found) {
         auto entry = guard_over(std::move(found.path));
         if (!entry && entry.error().code == errc::not_found) continue; // vanished: needs no mask
         if (!entry) return std::unexpected(std::move(entry).error());
         tree.add(*std::move(entry));
     }
-    return search.complete;
+    return search.complete && writable.complete;
 }
 
 void add_grants(tree_builder& tree, std::vector<located_grant>& grants) {
@@ -246,7 +256,9 @@ void add_grants(tree_builder& tree, std::vector<located_grant>& grants) {
     GLOVE_TRY(auto system, discover_system(""));
     tree_builder tree;
     GLOVE_CHECK(add_hidden(tree, grants, wish.hidden, out));
-    GLOVE_TRY(out.guard_search_complete, add_guards(tree, grants, system));
+    tree_walk writable;
+    GLOVE_TRY(out.guard_search_complete, add_guards(tree, grants, system, writable));
+    GLOVE_CHECK(add_protected(tree, grants, writable, wish.unprotected, out));
     GLOVE_CHECK(cover_kernel_mounts(tree, system, mounts));
     if (wish.workspace)
         out.work_directory =

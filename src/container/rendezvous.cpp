@@ -6,11 +6,9 @@
 // from a breadth-first walk that stops at a bound and says so. What appears later is not seen; the
 // threat model names that residual.
 #include <algorithm>
-#include <dirent.h>
-#include <fcntl.h>
-#include <glove/container/plan.hpp>
+#include <glove/container/tree_walk.hpp>
+#include <iterator>
 #include <map>
-#include <memory>
 #include <set>
 #include <sys/stat.h>
 
@@ -93,43 +91,6 @@ using place_set = std::set<std::string, std::less<>>;
     return true;
 }
 
-struct walk {
-    std::vector<std::string> queue; // directories, breadth first
-    std::size_t budget;
-};
-
-// False when the budget ran out in this directory.
-[[nodiscard]] auto scan(const std::string& path, walk& state, rendezvous_search& out) -> bool {
-    struct closer {
-        void operator()(::DIR* open) const noexcept { (void)::closedir(open); }
-    };
-    const std::unique_ptr<::DIR, closer> directory{::opendir(path.c_str())};
-    if (directory == nullptr) {
-        // One that cannot be listed may still be passed through.
-        if (errno == EACCES) out.complete = false;
-        note_failure(out, errno, path);
-        return true;
-    }
-    for (;;) {
-        errno = 0;
-        const auto* const entry = ::readdir(directory.get());
-        if (entry == nullptr) {
-            if (errno != 0) note_failure(out, errno, path);
-            return true;
-        }
-        const std::string_view name{entry->d_name};
-        if (name == "." || name == "..") continue;
-        if (state.budget-- == 0) return false;
-        auto inner = path + "/" + std::string{name};
-        const auto type = entry->d_type == DT_UNKNOWN
-                              ? type_of(inner, out)
-                              : static_cast<::mode_t>(DTTOIF(entry->d_type));
-        if (type == S_IFDIR) state.queue.push_back(std::move(inner));
-        else if (type == S_IFIFO || type == S_IFSOCK)
-            out.found.push_back({std::move(inner), type == S_IFSOCK});
-    }
-}
-
 } // namespace
 
 auto find_rendezvous(const std::vector<std::string>& roots, std::size_t entry_limit,
@@ -139,14 +100,10 @@ auto find_rendezvous(const std::vector<std::string>& roots, std::size_t entry_li
     with_sockets.insert(socket_roots.begin(), socket_roots.end());
     if (with_sockets.empty()) return out;
     if (!add_sockets(with_sockets, out)) out.complete = false;
-    walk state{.queue = roots, .budget = entry_limit};
-    for (std::size_t next = 0; next < state.queue.size(); ++next) {
-        const auto here = state.queue[next]; // a copy: scanning grows the queue
-        if (!scan(here, state, out)) {
-            out.complete = false;
-            break;
-        }
-    }
+    auto names = walk_trees(roots, entry_limit);
+    out.complete &= names.complete;
+    std::ranges::move(names.found, std::back_inserter(out.found));
+    if (names.failed_os != 0) note_failure(out, names.failed_os, names.failed_path);
     std::ranges::sort(out.found, {}, &rendezvous::path);
     const auto repeated = std::ranges::unique(out.found, {}, &rendezvous::path);
     out.found.erase(repeated.begin(), repeated.end());

@@ -35,6 +35,14 @@ public:
                 return true;
         return false;
     }
+    // Whether a mask stands at the path or above it.
+    [[nodiscard]] auto masked(std::string_view path) const -> bool {
+        for (auto at = std::string{path}; at != "/"; at = sys::parent_of(at))
+            if (const auto found = entries_.find(at);
+                found != entries_.end() && found->second.kind == entry_kind::mask)
+                return true;
+        return false;
+    }
     [[nodiscard]] auto is_link(std::string_view path) const -> bool {
         const auto found = entries_.find(path);
         return found != entries_.end() && found->second.kind == entry_kind::link;

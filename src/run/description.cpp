@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <glove/base/text.hpp>
 #include <iterator>
+#include <map>
 #include <sys/wait.h>
 
 namespace glove::run {
@@ -24,9 +25,9 @@ using json = wire::json::writer;
 }
 
 [[nodiscard]] auto origin_name(origin from) -> std::string_view {
-    constexpr std::string_view names[] = {"system",  "managed", "asked",
-                                          "program", "hidden",  "guarded"};
-    static_assert(std::size(names) == static_cast<std::size_t>(origin::guarded) + 1);
+    constexpr std::string_view names[] = {"system", "managed", "asked", "program",
+                                          "hidden", "guarded", "kept"};
+    static_assert(std::size(names) == static_cast<std::size_t>(origin::kept) + 1);
     return names[static_cast<std::size_t>(from)];
 }
 
@@ -105,6 +106,22 @@ void write_destinations(json& w, const run_facts& facts) {
     w.member("more_destinations", facts.more_destinations);
 }
 
+void write_protected(json& w, const container::plan& plan) {
+    w.begin_array("protected");
+    for (const auto& each : plan.protected_paths) {
+        w.begin_object();
+        w.member("path", each.path);
+        w.member("reason", each.reason);
+        w.member("present", each.is_there());
+        w.end_object();
+    }
+    w.end_array();
+    w.begin_array("unprotected");
+    for (const auto& path : plan.released) w.element(path);
+    w.end_array();
+    w.member("protected_search_complete", plan.protected_search_complete);
+}
+
 void write_plan(json& w, const container::plan& plan) {
     w.begin_array("command");
     for (const auto& word : plan.argv) w.element(word);
@@ -129,6 +146,7 @@ void write_plan(json& w, const container::plan& plan) {
     for (const auto& entry : plan.tree) write_entry(w, entry);
     w.end_array();
     w.member("guard_search_complete", plan.guard_search_complete);
+    write_protected(w, plan);
     w.begin_array("notes");
     for (const auto& note : plan.notes) w.element(note);
     w.end_array();
@@ -159,6 +177,17 @@ void write_outcome(json& w, const outcome& ended) {
     w.end_array();
 }
 
+void write_changes(json& w, const run_facts& facts) {
+    w.begin_array("protected_changes");
+    for (const auto& change : facts.changes) {
+        w.begin_object();
+        w.member("kind", container::to_string(change.kind));
+        w.member("path", change.path);
+        w.end_object();
+    }
+    w.end_array();
+}
+
 void write_problem(json& w, const error& problem) {
     w.begin_object("error");
     w.member("code", to_string(problem.code));
@@ -179,6 +208,32 @@ template<class Pick> auto names(const container::plan& plan, Pick pick) -> std::
 
 [[nodiscard]] auto section(std::string_view title, const std::string& body) -> std::string {
     return body.empty() ? std::string{} : fmt::format("{}\n{}\n", title, body);
+}
+
+[[nodiscard]] auto paths_text(const std::vector<std::string>& paths) -> std::string {
+    std::string out;
+    for (const auto& path : paths) out += fmt::format("  {}\n", printable(path));
+    return out;
+}
+
+[[nodiscard]] auto kept_text(const container::plan& plan) -> std::string {
+    std::string out;
+    for (const auto& each : plan.protected_paths)
+        if (each.is_there()) out += fmt::format("  {}\n", printable(each.path));
+    return out;
+}
+
+// The absent names of one directory in one line: there are many of them.
+[[nodiscard]] auto absent_text(const container::plan& plan) -> std::string {
+    std::map<std::string, std::string> by_directory;
+    for (const auto& each : plan.protected_paths)
+        if (!each.is_there())
+            by_directory[sys::parent_of(each.path)] +=
+                " " + printable(each.path.substr(each.path.rfind('/') + 1));
+    std::string out;
+    for (const auto& [directory, names] : by_directory)
+        out += fmt::format("  {}:{}\n", printable(directory), names);
+    return out;
 }
 
 [[nodiscard]] auto network_meaning(container::network_tier tier) -> std::string_view {
@@ -230,6 +285,10 @@ auto explain_text(const container::plan& plan) -> std::string {
     out += section("Can be read (programs of yours)",
                    names(plan, bound(access::read, origin::program)));
     out += section("Hidden or masked", names(plan, kind(entry_kind::mask)));
+    out += section("Stays as it is (inside your files)", kept_text(plan));
+    out += section("Cannot be kept from being made, so it is looked for after the run",
+                   absent_text(plan));
+    out += section("Released by --unprotect", paths_text(plan.released));
     out += section("Can be read (system)", names(plan, bound(access::read, origin::system)));
     out += section("Private and writable, gone afterwards", names(plan, kind(entry_kind::scratch)));
     if (plan.home)
@@ -251,6 +310,9 @@ auto explain_text(const container::plan& plan) -> std::string {
     if (!plan.guard_search_complete)
         notes +=
             "  not every entry of the granted directories was searched for sockets and FIFOs\n";
+    if (!plan.protected_search_complete)
+        notes += "  not every directory was searched for repositories: one that was not found is "
+                 "not protected\n";
     out += section("Note", notes);
     out += fmt::format("Starts {} in {}. Nothing was run.\n", printable(plan.argv.front()),
                        printable(plan.work_directory));
@@ -285,6 +347,7 @@ auto report_json(const run_record& record) -> std::string {
         write_layers(w, record.facts.layers, true);
         if (record.plan->bridge) write_destinations(w, record.facts);
         if (record.plan->ssh_agent) write_signatures(w, record.facts.signatures);
+        write_changes(w, record.facts);
         write_plan(w, *record.plan);
         w.end_object();
     }

@@ -1,6 +1,7 @@
 // What a plan exposes and what a run did, for people (`--explain`) and for scripts (`--json`,
 // `--report`). One walk over the same tables serves both, so they cannot differ.
 #pragma once
+#include "run/protection.hpp"
 #include "run/supervise.hpp"
 #include <glove/container/launch.hpp>
 #include <glove/container/plan.hpp>
@@ -16,6 +17,7 @@ struct run_facts {
     std::vector<net::egress_record> destinations = {};
     std::uint64_t more_destinations = 0; // past the bound of the list
     ssh::agent_counts signatures = {};
+    std::vector<place_change> changes = {}; // of protected places
 };
 
 // How a run went; what is not known (yet) is empty.

@@ -175,11 +175,13 @@ void tell_after(const char* text) {
     const sys::system_clock time;
     const auto how = request.audit_sync ? audit::durability::power : audit::durability::process;
     GLOVE_TRY(auto records, run_records::open(places, how, plan, time));
+    GLOVE_TRY(auto kept, protection::begin(places.state, records.run(), plan));
     run_facts facts{.layers = container::requested_layers(plan)};
     const auto ended =
         contain(plan, request.terminal,
                 {.plan = &plan, .arguments = request.arguments, .open_files = open_files}, records,
                 time, facts);
+    facts.changes = kept.end();
     const auto written = records.conclude(ended, std::move(facts));
     if (!ended) return std::unexpected(ended.error());
     if (!written) return std::unexpected(written.error());
@@ -253,6 +255,7 @@ void tell_before(const container::plan& plan) {
     GLOVE_TRY(auto plan, container::make_plan(request.profile));
     GLOVE_CHECK(note_own_program(plan));
     if (request.explain) return explain(request, plan);
+    tell_of_killed_runs(places.state);
     tell_before(plan);
     return run_on_record(request, plan, places, open_files);
 }

@@ -6,6 +6,7 @@
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
+#include <dirent.h>
 #include <glove/sys/entropy.hpp>
 #include <glove/sys/files.hpp>
 #include <memory>
@@ -45,6 +46,15 @@ auto pin(const std::string& path, follow last) -> result<unique_fd> {
     if (last == follow::never) how.resolve |= RESOLVE_NO_SYMLINKS;
     unique_fd fd{openat2(AT_FDCWD, path.c_str(), how)};
     if (!fd) return fail_os("file.pin", errno, path);
+    return fd;
+}
+
+auto open_beneath(fd_ref directory, const std::string& path, int flags) -> result<unique_fd> {
+    ::open_how how{};
+    how.flags = static_cast<std::uint64_t>(flags) | O_CLOEXEC;
+    how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+    unique_fd fd{openat2(directory.get(), path.empty() ? "." : path.c_str(), how)};
+    if (!fd) return fail_os("file.open_beneath", errno, path);
     return fd;
 }
 
@@ -95,6 +105,43 @@ auto read_link(const std::string& path) -> result<std::string> {
         return fail_os("file.read_link", ENAMETOOLONG, path);
     target.resize(static_cast<std::size_t>(got));
     return target;
+}
+
+auto read_link_of(fd_ref link) -> result<std::string> {
+    std::string target(PATH_MAX, '\0');
+    const auto got = ::readlinkat(link.get(), "", target.data(), target.size());
+    if (got < 0) return fail_os("file.read_link");
+    target.resize(static_cast<std::size_t>(got));
+    return target;
+}
+
+auto list_names(fd_ref root, const std::string& path)
+    -> result<std::vector<std::pair<std::string, ::mode_t>>> {
+    std::vector<std::pair<std::string, ::mode_t>> out;
+    auto opened = open_beneath(root, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
+    if (!opened) {
+        if (const int os = opened.error().os; os == ENOENT || os == ENOTDIR || os == ELOOP)
+            return out;
+        return std::unexpected(std::move(opened).error());
+    }
+    struct closer {
+        void operator()(::DIR* open) const noexcept { (void)::closedir(open); }
+    };
+    const std::unique_ptr<::DIR, closer> directory{::fdopendir(opened->get())};
+    if (directory == nullptr) return fail_os("file.list", errno, path);
+    (void)opened->release(); // the stream has it now
+    for (;;) {
+        errno = 0;
+        const auto* const entry = ::readdir(directory.get());
+        if (entry == nullptr && errno != 0) return fail_os("file.list", errno, path);
+        if (entry == nullptr) return out;
+        const std::string_view name{entry->d_name};
+        if (name == "." || name == "..") continue;
+        if (out.size() == most_names) return fail(errc::limit_exceeded, "file.list", path);
+        out.emplace_back(name, entry->d_type == DT_UNKNOWN
+                                   ? ::mode_t{0}
+                                   : static_cast<::mode_t>(DTTOIF(entry->d_type)));
+    }
 }
 
 auto exists(const std::string& path) noexcept -> bool {

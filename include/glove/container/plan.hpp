@@ -34,6 +34,7 @@ enum class origin : std::uint8_t {
     program, // what a program needs that the operator asked for
     hidden,  // --hide
     guarded, // a socket or FIFO found inside a grant or a system place
+    kept,    // a protected path inside a writable grant, or a directory on the way to one
 };
 
 struct tree_entry {
@@ -45,6 +46,14 @@ struct tree_entry {
     std::string text = {};
     sys::file_identity identity = {}; // of the pinned source or of what is masked
     sys::unique_fd pin = {};
+};
+
+// A place inside a writable grant where a program of the host looks for what to do by itself.
+struct protected_path {
+    std::string path; // canonical
+    std::string_view reason;
+    sys::file_identity identity = {}; // type 0: nothing was there
+    [[nodiscard]] auto is_there() const noexcept -> bool { return identity.type != 0; }
 };
 
 struct user_identity {
@@ -93,6 +102,13 @@ struct plan {
     scratch_budget scratch;
     // The bounded search for FIFOs did not see every entry of every grant.
     bool guard_search_complete = true;
+    // What stays as it is, and what must not appear; in tree order.
+    std::vector<protected_path> protected_paths;
+    std::vector<std::string> released; // protected but for --unprotect
+    // Directories of writable grants that are a repository, or hold a ".git"; sorted.
+    std::vector<std::string> repositories;
+    // The bounded search for repositories saw every directory of the writable grants.
+    bool protected_search_complete = true;
     // What the operator should know although it is no reason to refuse; a sentence each.
     std::vector<std::string> notes;
 };

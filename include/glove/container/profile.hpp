@@ -60,7 +60,8 @@ struct profile {
     std::vector<std::string> argv; // never empty
     std::optional<std::string> workspace;
     std::vector<grant> grants;
-    std::vector<std::string> hidden; // paths inside a grant that must not be seen
+    std::vector<std::string> hidden;      // paths inside a grant that must not be seen
+    std::vector<std::string> unprotected; // protected paths that may be changed after all
     std::vector<std::pair<std::string, std::string>> environment; // NAME, VALUE
     std::vector<std::string> path_directories;                    // before the system's on PATH
     network_tier network = network_tier::offline;

@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 #include <sys/types.h>
+#include <utility>
+#include <vector>
 
 namespace glove::sys {
 
@@ -42,6 +44,10 @@ enum class follow : std::uint8_t {
 
 // O_PATH descriptor of what `path` names now: it stays this inode whatever happens to the name.
 [[nodiscard]] auto pin(const std::string& path, follow last) -> result<unique_fd>;
+// Opens what `path` names below `directory`. No component may be a link, but with O_PATH and
+// O_NOFOLLOW the last, which is opened itself; nothing leads out of the directory.
+[[nodiscard]] auto open_beneath(fd_ref directory, const std::string& path, int flags)
+    -> result<unique_fd>;
 [[nodiscard]] auto inspect(fd_ref file) -> result<file_facts>;
 // `path` with the caller's working directory in front, unless it is absolute; links are kept.
 [[nodiscard]] auto absolute(const std::string& path) -> result<std::string>;
@@ -51,6 +57,13 @@ enum class follow : std::uint8_t {
     -> result<unique_fd>;
 // Target of a symbolic link; EINVAL (errc::invalid_input) when `path` is something else.
 [[nodiscard]] auto read_link(const std::string& path) -> result<std::string>;
+// Target of a link that is pinned itself.
+[[nodiscard]] auto read_link_of(fd_ref link) -> result<std::string>;
+inline constexpr std::size_t most_names = 4096; // of one directory
+// Names and types of a directory's entries, the type 0 where the directory does not tell; none when
+// there is no such directory. More than `most_names` is errc::limit_exceeded.
+[[nodiscard]] auto list_names(fd_ref root, const std::string& path)
+    -> result<std::vector<std::pair<std::string, ::mode_t>>>;
 [[nodiscard]] auto exists(const std::string& path) noexcept -> bool;
 
 // Reads to the end; more than `limit` bytes is errc::limit_exceeded.

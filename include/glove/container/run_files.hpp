@@ -1,0 +1,42 @@
+// The manifests of runs, one file each, in a directory of the operator's: RUN.json while a run goes
+// on, or when it was killed; RUN.found.json when it ended and something was found.
+//
+// Guarantees: the files are owner-only; a run holds a lock on its own, which ends with its process,
+// so a manifest without a lock is one of a run that is over.
+#pragma once
+#include <functional>
+#include <glove/container/manifest.hpp>
+#include <glove/sys/fd.hpp>
+
+namespace glove::container {
+
+inline constexpr std::size_t most_manifests = 256; // that are looked at
+
+// The manifest of the run that this process is.
+class own_manifest {
+public:
+    // Writes nothing when there is nothing to be watched.
+    [[nodiscard]] static auto write(const std::string& directory, const run_manifest& from)
+        -> result<own_manifest>;
+    // The run is over: removes the file, or keeps it under its other name for `glove quarantine`.
+    [[nodiscard]] auto conclude(bool keep) -> result<>;
+
+private:
+    sys::unique_fd directory_, file_;
+    std::string run_;
+};
+
+struct past_run {
+    run_manifest manifest;
+    bool was_told = false; // the operator has heard of it
+};
+
+enum class verdict : std::uint8_t { forget, keep };
+
+// Every run that is over, with its manifest locked meanwhile; what `judge` keeps counts as told
+// from then on. `only` picks one run by its whole name. `tell` gets what could not be read.
+[[nodiscard]] auto review_runs(const std::string& directory, std::string_view only,
+                               const std::function<verdict(const past_run&)>& judge,
+                               const std::function<void(const error&)>& tell) -> result<>;
+
+} // namespace glove::container

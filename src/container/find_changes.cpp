@@ -1,0 +1,124 @@
+// Looks at the places that a manifest names, and walks the grants once for what is new.
+#include <algorithm>
+#include <fcntl.h>
+#include <glove/container/manifest.hpp>
+#include <glove/container/tree_walk.hpp>
+#include <sys/stat.h>
+
+namespace glove::container {
+
+namespace {
+
+struct open_grant {
+    const watched_grant& from;
+    std::size_t number;
+    sys::unique_fd root;
+    std::vector<finding>& out;
+
+    void tell(finding_kind kind, std::string path) {
+        if (out.size() < most_findings) out.push_back({kind, number, std::move(path)});
+    }
+};
+
+[[nodiscard]] auto is_identity(sys::fd_ref file, std::uint64_t device, std::uint64_t inode)
+    -> bool {
+    const auto facts = sys::inspect(file);
+    return facts && facts->identity.device == device && facts->identity.inode == inode;
+}
+
+// git makes a directory of samples, of which none runs.
+[[nodiscard]] auto holds_only_samples(sys::fd_ref root, const std::string& path) -> bool {
+    const auto names = sys::list_names(root, path);
+    return names && std::ranges::all_of(
+                        *names, [](const auto& entry) { return entry.first.ends_with(".sample"); });
+}
+
+[[nodiscard]] auto is_directory(sys::fd_ref root, const std::string& path) -> bool {
+    return sys::open_beneath(root, path, O_PATH | O_NOFOLLOW | O_DIRECTORY).has_value();
+}
+
+void look_at_absent(open_grant& grant, const std::string& path) {
+    // A link on the way is as good as the place itself to whoever follows it.
+    for (auto end = path.find('/');; end = path.find('/', end + 1)) {
+        const auto part = path.substr(0, end);
+        const auto pin = sys::open_beneath(grant.root, part, O_PATH | O_NOFOLLOW);
+        if (!pin) return;
+        const auto facts = sys::inspect(*pin);
+        if (!facts) return;
+        const bool last = end == std::string::npos;
+        if (!last && facts->identity.type != S_IFLNK) continue;
+        const bool hooks = last && facts->identity.type == S_IFDIR && path.ends_with("/hooks");
+        if (!hooks || !holds_only_samples(grant.root, path)) grant.tell(finding_kind::made, part);
+        return;
+    }
+}
+
+void look_at_repository(open_grant& grant, const std::string& directory) {
+    const auto inside = directory.empty() ? std::string{} : directory + "/";
+    const auto git = is_directory(grant.root, inside + ".git") ? inside + ".git" : directory;
+    grant.tell(finding_kind::new_repository, git);
+    const auto hooks = git.empty() ? "hooks" : git + "/hooks";
+    const auto names = sys::list_names(grant.root, hooks);
+    if (!names) return grant.tell(finding_kind::hook, hooks); // too many, or not to be read
+    for (const auto& [name, type] : *names)
+        if (!name.ends_with(".sample")) grant.tell(finding_kind::hook, hooks + "/" + name);
+}
+
+void look_at_new(open_grant& grant) {
+    const auto seen = walk_trees({grant.from.path}, writable_walk_limit);
+    std::vector<std::string> all = seen.with_git;
+    all.insert(all.end(), seen.bare.begin(), seen.bare.end());
+    for (const auto& full : all) {
+        const auto path =
+            full.size() > grant.from.path.size() ? full.substr(grant.from.path.size() + 1) : "";
+        if (std::ranges::find(grant.from.repositories, path) == grant.from.repositories.end())
+            look_at_repository(grant, path);
+    }
+    if (!seen.repositories_complete) grant.tell(finding_kind::unsearched, "");
+}
+
+void look_at(open_grant& grant, bool complete) {
+    for (const auto& row : grant.from.present) {
+        const auto pin = sys::open_beneath(grant.root, row.path, O_PATH | O_NOFOLLOW);
+        if (!pin || !is_identity(*pin, row.device, row.inode))
+            grant.tell(finding_kind::replaced, row.path);
+    }
+    for (const auto& path : grant.from.absent) look_at_absent(grant, path);
+    // Without a full look at the start, what was there could not be told from what is new.
+    if (complete) look_at_new(grant);
+}
+
+} // namespace
+
+auto to_string(finding_kind kind) noexcept -> std::string_view {
+    switch (kind) {
+    case finding_kind::made: return "made";
+    case finding_kind::hook: return "hook";
+    case finding_kind::replaced: return "replaced";
+    case finding_kind::new_repository: return "new_repository";
+    case finding_kind::unsearched: return "unsearched";
+    }
+    return "made";
+}
+
+auto find_changes(const run_manifest& from) -> std::vector<finding> {
+    std::vector<finding> out;
+    for (std::size_t i = 0; i < from.grants.size(); ++i) {
+        const auto& grant = from.grants[i];
+        auto root = sys::pin(grant.path, sys::follow::never);
+        if (!root || !is_identity(*root, grant.device, grant.inode)) {
+            out.push_back({finding_kind::unsearched, i, ""});
+            continue;
+        }
+        open_grant open{grant, i, *std::move(root), out};
+        look_at(open, from.complete);
+    }
+    return out;
+}
+
+auto full_path(const run_manifest& from, const finding& what) -> std::string {
+    const auto& grant = from.grants[what.grant].path;
+    return what.path.empty() ? grant : grant + "/" + what.path;
+}
+
+} // namespace glove::container
