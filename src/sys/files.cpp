@@ -1,10 +1,13 @@
 // Files that others may have prepared: opened without following links, checked on the open
-// descriptor, replaced whole by a rename. Never decides on a path what it can ask of a descriptor.
+// descriptor, replaced whole: complete before they get their name. Never decides on a path what it
+// can ask of a descriptor.
 #include "sys/syscalls.hpp"
 #include <climits>
 #include <cstdio>
+#include <cstdlib>
 #include <glove/sys/entropy.hpp>
 #include <glove/sys/files.hpp>
+#include <memory>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -57,6 +60,13 @@ auto inspect(fd_ref file) -> result<file_facts> {
         .links = found.stx_nlink,
         .size = found.stx_size,
     };
+}
+
+auto absolute(const std::string& path) -> result<std::string> {
+    if (path.starts_with('/')) return path;
+    const std::unique_ptr<char, decltype(&::free)> here{::get_current_dir_name(), ::free};
+    if (here == nullptr) return fail_os("file.working_directory");
+    return (std::string{here.get()} += '/') += path;
 }
 
 auto read_link(const std::string& path) -> result<std::string> {
@@ -179,15 +189,37 @@ struct new_file {
     std::string name;
 };
 
-// A file that becomes `name` when it is complete.
-[[nodiscard]] auto make_beside(fd_ref directory, const std::string& name) -> result<new_file> {
+[[nodiscard]] auto name_beside(const std::string& name) -> result<std::string> {
     system_entropy random;
     GLOVE_TRY(const auto suffix, random_id(random));
-    new_file out{.file = {}, .name = "." + name + "." + suffix};
-    out.file = open_plain(directory.get(), out.name.c_str(),
-                          O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
-    if (!out.file) return fail_os("file.create", errno, name);
-    return out;
+    return "." + name + "." + suffix;
+}
+
+// A file that becomes `name` when it is complete.
+[[nodiscard]] auto make_beside(fd_ref directory, const std::string& name) -> result<new_file> {
+    GLOVE_TRY(auto other, name_beside(name));
+    auto file =
+        open_plain(directory.get(), other.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+    if (!file) return fail_os("file.create", errno, name);
+    return new_file{std::move(file), std::move(other)};
+}
+
+// A file without a name, which ends with the process; not every file system has them.
+[[nodiscard]] auto make_unnamed(fd_ref directory) -> unique_fd {
+    return open_plain(directory.get(), ".", O_WRONLY | O_TMPFILE, 0600);
+}
+
+[[nodiscard]] auto give_name(fd_ref file, fd_ref directory, const std::string& name) -> bool {
+    const auto from = "/proc/self/fd/" + std::to_string(file.get());
+    return ::linkat(AT_FDCWD, from.c_str(), directory.get(), name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+}
+
+[[nodiscard]] auto move_over(fd_ref directory, const std::string& from, const std::string& name)
+    -> result<> {
+    if (::renameat(directory.get(), from.c_str(), directory.get(), name.c_str()) == 0) return {};
+    auto refused = fail_os("file.rename", errno, name);
+    (void)::unlinkat(directory.get(), from.c_str(), 0);
+    return refused;
 }
 
 } // namespace
@@ -202,6 +234,7 @@ auto check_replaceable(fd_ref directory, const std::string& name) -> result<> {
             return fail(errc::not_permitted, "file.replace", name + " belongs to another user");
     } else if (errno != ENOENT) return fail_os("file.replace", errno, name);
     // Permission is not enough: /proc and /sys let root write and take no file.
+    if (make_unnamed(directory)) return {};
     GLOVE_TRY(const auto trial, make_beside(directory, name));
     if (::unlinkat(directory.get(), trial.name.c_str(), 0) != 0)
         return fail_os("file.replace", errno, name);
@@ -210,13 +243,19 @@ auto check_replaceable(fd_ref directory, const std::string& name) -> result<> {
 
 auto replace_private_file(fd_ref directory, const std::string& name, std::string_view content)
     -> result<> {
+    if (const auto file = make_unnamed(directory); file) {
+        GLOVE_CHECK(write_all(file, content));
+        if (give_name(file, directory, name)) return {};
+        // A name that is taken can only be taken over by another name.
+        GLOVE_TRY(const auto other, name_beside(name));
+        if (give_name(file, directory, other)) return move_over(directory, other, name);
+    }
     GLOVE_TRY(const auto made, make_beside(directory, name));
-    auto written = write_all(made.file, content);
-    if (written &&
-        ::renameat(directory.get(), made.name.c_str(), directory.get(), name.c_str()) != 0)
-        written = fail_os("file.rename", errno, name);
-    if (!written) (void)::unlinkat(directory.get(), made.name.c_str(), 0);
-    return written;
+    if (auto written = write_all(made.file, content); !written) {
+        (void)::unlinkat(directory.get(), made.name.c_str(), 0);
+        return written;
+    }
+    return move_over(directory, made.name, name);
 }
 
 auto is_normal_absolute(std::string_view path) noexcept -> bool {
