@@ -1,3 +1,4 @@
+// Joins words; looks at nothing itself. What is given on the command line is never dropped.
 #include "cli/profile_options.hpp"
 #include <CLI/CLI.hpp>
 #include <algorithm>

@@ -1,3 +1,4 @@
+// A small reader of Git settings: it never guesses, and what it does not know it leaves out.
 #include "host/git_identity.hpp"
 #include <algorithm>
 #include <cstdlib>

@@ -1,3 +1,5 @@
+// Puts profiles together from the agents' rows and the user's file. Only `prepare_profile` and
+// `find_path_programs` look at the machine; nothing is run, and no project is read.
 #include "host/configuration.hpp"
 #include "host/git_identity.hpp"
 #include "host/programs.hpp"

@@ -1,3 +1,4 @@
+// Tables and lexical work: every path made here is judged by the caller before it counts.
 #include "host/program_places.hpp"
 #include <algorithm>
 #include <array>

@@ -1,3 +1,5 @@
+// Every file that is found is pinned and judged with all directories above it before it counts; the
+// chain of interpreters is bounded. Nothing is run, and nothing of the project is found.
 #include "host/programs.hpp"
 #include "host/program_places.hpp"
 #include "host/trusted.hpp"
@@ -132,7 +134,8 @@ struct walk {
         GLOVE_CHECK(refuse_wide(path, whole, at.search));
         add(at.out.files, std::move(whole));
     }
-    if (!container::is_system_place(path)) add(at.out.files, path); // a link of the system's is there
+    if (!container::is_system_place(path))
+        add(at.out.files, path); // a link of the system's is there
     add(at.out.directories, sys::parent_of(path));
     const auto wanted = interpreter_of(file);
     if (wanted.empty()) return {};

@@ -1,3 +1,4 @@
+// The rows, and how each kind of value is checked. Pure: no file, variable or clock is looked at.
 #include <algorithm>
 #include <array>
 #include <glove/base/numbers.hpp>

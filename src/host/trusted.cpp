@@ -1,3 +1,5 @@
+// Judges by descriptor: the file that was judged is the one that is read, whatever its name
+// becomes.
 #include "host/trusted.hpp"
 #include <fcntl.h>
 #include <glove/base/text.hpp>

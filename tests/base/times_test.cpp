@@ -53,6 +53,18 @@ TEST(Times, AnAgeIsANumberWithAUnit) {
         EXPECT_FALSE(parse_age(text).has_value()) << text;
 }
 
+TEST(Times, ALimitIsANumberWithOrWithoutAUnit) {
+    EXPECT_EQ(parse_duration("90").ms, 90'000U);
+    EXPECT_EQ(parse_duration("90s").ms, 90'000U);
+    EXPECT_EQ(parse_duration("250ms").ms, 250U);
+    EXPECT_EQ(parse_duration("10m").ms, 600'000U);
+    EXPECT_EQ(parse_duration("878400h").ms, 3'162'240'000'000U);
+    EXPECT_EQ(parse_duration("878401h").complaint, "is more than 100 years");
+    EXPECT_EQ(parse_duration("0ms").complaint, "is no time at all");
+    for (const auto* text : {"", "s", "-1", "1.5h", "1 s", "1S", "1d", "1234567890s"})
+        EXPECT_FALSE(parse_duration(text).complaint.empty()) << text;
+}
+
 TEST(Times, WhatIsPrintedIsRead) {
     EXPECT_EQ(utc_text(0), "1970-01-01T00:00:00Z");
     EXPECT_EQ(utc_text(1'769'862'896 * second + 999'999'999), "2026-01-31T12:34:56Z");

@@ -18,6 +18,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
+using testing::UnorderedElementsAre;
 
 auto read(std::string path) -> grant { return {"--read", std::move(path), access::read}; }
 auto write(std::string path) -> grant { return {"--write", std::move(path), access::write}; }
@@ -48,7 +49,8 @@ auto problem_of(const profile& wish) -> error {
 auto line_of(const tree_entry& entry) -> std::string {
     constexpr std::string_view kinds[] = {"directory", "link",    "file", "bind",
                                           "device",    "scratch", "mask"};
-    constexpr std::string_view origins[] = {"system", "managed", "asked", "hidden", "guarded"};
+    constexpr std::string_view origins[] = {"system",  "managed", "asked",
+                                            "program", "hidden",  "guarded"};
     std::string out{origins[static_cast<std::size_t>(entry.origin)]};
     out.append(" ").append(kinds[static_cast<std::size_t>(entry.kind)]);
     out.append(entry.mode == access::write ? " write " : " read ").append(entry.path);
@@ -67,6 +69,62 @@ auto lines(const plan& made, bool everything = false) -> std::vector<std::string
 auto entry_at(const plan& made, std::string_view path) -> const tree_entry* {
     const auto found = std::ranges::find(made.tree, path, &tree_entry::path);
     return found == made.tree.end() ? nullptr : &*found;
+}
+
+// --- what a program needs
+
+auto program(std::string path) -> grant {
+    return {"--profile", std::move(path), access::read, true};
+}
+
+TEST(PlanPrograms, AreListedApartWithTheirLinks) {
+    const folder files;
+    const auto real = files.file("tools/real");
+    const auto link = files.link("bin/tool", "../tools/real");
+    EXPECT_THAT(lines(planned(wish_for({program(link)}))),
+                ElementsAre("program link read " + link + " -> ../tools/real",
+                            "program bind read " + real));
+}
+
+TEST(PlanPrograms, AreLeftOutWhereSomethingElseShowsThem) {
+    const folder files;
+    const auto tools = files.directory("tools");
+    const auto real = files.file("tools/real");
+    const auto link = files.link("bin/tool", real);
+    EXPECT_THAT(lines(planned(wish_for({program(link), program(tools), read(tools)}))),
+                UnorderedElementsAre("asked bind read " + tools,
+                                     "program link read " + link + " -> " + real));
+    EXPECT_THAT(lines(planned(wish_for({program(real), program(tools)}))),
+                ElementsAre("program bind read " + tools));
+    EXPECT_THAT(lines(planned(wish_for({program("/usr/bin/env"), program("/bin/sh")}))), IsEmpty());
+}
+
+TEST(PlanPrograms, DoNotMakeAnOverlapOfOthersGood) {
+    const folder files;
+    const auto tools = files.directory("tools");
+    const auto inner = files.directory("tools/inner");
+    EXPECT_THAT(problem_of(wish_for({program(tools), read(inner)})).detail, HasSubstr("overlaps"));
+    EXPECT_THAT(problem_of(wish_for({read(tools), read(inner)})).detail, HasSubstr("overlaps"));
+}
+
+TEST(PlanPrograms, CannotShowGlovesOwnFiles) {
+    const folder files;
+    auto wish = wish_for({program(files.directory("tools"))});
+    EXPECT_EQ(lines(planned(wish)).size(), 1U);
+    wish.control_paths = {files.directory("tools/state")};
+    EXPECT_THAT(problem_of(wish).detail, HasSubstr("Glove's own files"));
+}
+
+TEST(PlanPrograms, AreLookedForAlongTheirDirectoriesFirst) {
+    auto wish = wish_for({});
+    wish.path_directories = {"/opt/a", "/opt/b"};
+    const auto made = planned(wish);
+    ASSERT_GT(made.programs.size(), 2U);
+    EXPECT_EQ(made.programs[0], "/opt/a/true");
+    EXPECT_EQ(made.programs[1], "/opt/b/true");
+    EXPECT_EQ(made.programs[2], "/usr/local/bin/true");
+    EXPECT_THAT(made.environment,
+                testing::Contains(testing::StartsWith("PATH=/opt/a:/opt/b:/usr/local/bin:")));
 }
 
 // --- the tree as a whole
