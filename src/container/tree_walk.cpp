@@ -109,7 +109,8 @@ private:
     // False when the budget ran out in this directory.
     [[nodiscard]] auto scan(const waiting& at, bool inside_git) -> bool {
         auto opened = sys::open_beneath(pins_[at.root], at.path,
-                                        O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
+                                        O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK,
+                                        sys::mounts::crossed);
         if (!opened) {
             // One that cannot be listed may still be passed through.
             if (opened.error().os == EACCES) out_.complete = out_.repositories_complete = false;

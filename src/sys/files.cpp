@@ -49,15 +49,6 @@ auto pin(const std::string& path, follow last) -> result<unique_fd> {
     return fd;
 }
 
-auto open_beneath(fd_ref directory, const std::string& path, int flags) -> result<unique_fd> {
-    ::open_how how{};
-    how.flags = static_cast<std::uint64_t>(flags) | O_CLOEXEC;
-    how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
-    unique_fd fd{openat2(directory.get(), path.empty() ? "." : path.c_str(), how)};
-    if (!fd) return fail_os("file.open_beneath", errno, path);
-    return fd;
-}
-
 auto inspect(fd_ref file) -> result<file_facts> {
     struct ::statx found{};
     if (::statx(file.get(), "", AT_EMPTY_PATH | AT_STATX_SYNC_AS_STAT, STATX_BASIC_STATS, &found) !=
@@ -84,15 +75,18 @@ auto absolute(const std::string& path) -> result<std::string> {
     return (std::string{here.get()} += '/') += path;
 }
 
-auto open_beneath(fd_ref root, const std::string& path, int flags) -> result<unique_fd> {
+auto open_beneath(fd_ref root, const std::string& path, int flags, mounts across)
+    -> result<unique_fd> {
     ::open_how how{};
     how.flags = static_cast<std::uint64_t>(flags) | O_CLOEXEC;
     if ((flags & O_PATH) == 0) how.flags |= O_NOCTTY;
-    how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV;
-    unique_fd fd{openat2(root.get(), path.c_str(), how)};
+    how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+    if (across == mounts::refused) how.resolve |= RESOLVE_NO_XDEV;
+    const char* const name = path.empty() ? "." : path.c_str();
+    unique_fd fd{openat2(root.get(), name, how)};
     // EAGAIN: a rename elsewhere kept the kernel from being sure; it is never an answer.
     for (int again = 0; !fd && errno == EAGAIN && again < 32; ++again)
-        fd = unique_fd{openat2(root.get(), path.c_str(), how)};
+        fd = unique_fd{openat2(root.get(), name, how)};
     if (!fd) return fail_os("file.open_beneath", errno, path);
     return fd;
 }

@@ -30,7 +30,7 @@ struct file_facts {
     ::uid_t owner = 0;
     ::gid_t group = 0;
     std::uint64_t links = 0;
-    std::uint64_t size = 0; // bytes
+    std::uint64_t size = 0;      // bytes
     std::int64_t written_ns = 0; // in nanoseconds since 1970; its owner can set it
     // The kernel's own note of the last change, which nobody can set.
     std::int64_t changed_ns = 0;
@@ -44,17 +44,14 @@ enum class follow : std::uint8_t {
 
 // O_PATH descriptor of what `path` names now: it stays this inode whatever happens to the name.
 [[nodiscard]] auto pin(const std::string& path, follow last) -> result<unique_fd>;
-// Opens what `path` names below `directory`. No component may be a link, but with O_PATH and
-// O_NOFOLLOW the last, which is opened itself; nothing leads out of the directory.
-[[nodiscard]] auto open_beneath(fd_ref directory, const std::string& path, int flags)
-    -> result<unique_fd>;
 [[nodiscard]] auto inspect(fd_ref file) -> result<file_facts>;
 // `path` with the caller's working directory in front, unless it is absolute; links are kept.
 [[nodiscard]] auto absolute(const std::string& path) -> result<std::string>;
-// Opens the relative `path` below `root`: no component may be a link, lead out of `root` or onto
-// another mount.
-[[nodiscard]] auto open_beneath(fd_ref root, const std::string& path, int flags)
-    -> result<unique_fd>;
+enum class mounts : std::uint8_t { refused, crossed };
+// Opens the relative `path` below `root`, which is "" for itself. No component may be a link, but
+// with O_PATH and O_NOFOLLOW the last, which is opened itself; nothing leads out of `root`.
+[[nodiscard]] auto open_beneath(fd_ref root, const std::string& path, int flags,
+                                mounts across = mounts::refused) -> result<unique_fd>;
 // Target of a symbolic link; EINVAL (errc::invalid_input) when `path` is something else.
 [[nodiscard]] auto read_link(const std::string& path) -> result<std::string>;
 // Target of a link that is pinned itself.

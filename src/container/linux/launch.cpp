@@ -290,8 +290,9 @@ auto running::kill() -> result<> {
 }
 
 auto running::accept_listener(sys::unique_fd came, std::size_t index) -> result<sys::unique_fd> {
-    if (index >= listeners_due_.size() || !std::exchange(listeners_due_[index], false))
+    if (index >= listeners_due_.size() || !listeners_due_[index])
         return fail(errc::not_permitted, "launch.listener", "what came is no socket of the plan");
+    listeners_due_[index] = false;
     return container::accept_listener(std::move(came), keep_->listeners[index]);
 }
 
