@@ -20,6 +20,9 @@ class Terminal:
         self.pid, self.master = pty.fork()
         if self.pid == 0:
             try:
+                # As from a shell, whatever started the tests: in the background, keys are ignored.
+                for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU):
+                    signal.signal(number, signal.SIG_DFL)
                 os.chdir(folder)
                 os.execvpe(command[0], command, environment)
             finally:
