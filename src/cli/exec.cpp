@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <glove/base/numbers.hpp>
 #include <glove/base/text.hpp>
+#include <glove/container/plan.hpp>
 #include <glove/host/homes.hpp>
 #include <glove/run/exec.hpp>
 
@@ -223,6 +224,9 @@ void tell(const std::vector<std::string>& sentences) {
     auto& profile = words.request.profile;
     host::home_wish wish;
     wish.name = words.home;
+    // One that cannot be found is refused by the plan.
+    if (const auto real = container::resolve(profile.workspace.value_or("")); real)
+        wish.project = real->real;
     auto grants = host::grants_of(profile);
     if (!grants) return refused(grants.error());
     wish.grants = *std::move(grants);

@@ -17,8 +17,7 @@ constexpr std::array verb_table{
     verb{"doctor", "Try what Glove needs of this machine, and name the mends", doctor_verb,
          declare_doctor},
     verb{"log", "Show what runs did: commands and connections", log_verb, declare_log},
-    verb{"home", "The homes that agents keep: list, show, remove, import", home_verb,
-         declare_home},
+    verb{"home", "The homes that agents keep: list, show, remove, import", home_verb, declare_home},
     verb{"completion", "Print a completion script for bash, zsh or fish", completion_verb,
          declare_completion},
 };

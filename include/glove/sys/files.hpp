@@ -27,7 +27,7 @@ struct file_facts {
     ::mode_t permissions = 0; // the low twelve bits of st_mode
     ::uid_t owner = 0;
     std::uint64_t links = 0;
-    std::uint64_t size = 0; // bytes
+    std::uint64_t size = 0;      // bytes
     std::int64_t written_ns = 0; // in nanoseconds since 1970; its owner can set it
     // The kernel's own note of the last change, which nobody can set.
     std::int64_t changed_ns = 0;
