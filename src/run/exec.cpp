@@ -26,22 +26,15 @@ namespace glove::run {
 
 namespace {
 
-// Absolute, with the caller's working directory in front when needed.
-[[nodiscard]] auto absolute(const std::string& path) -> result<std::string> {
-    if (path.starts_with('/')) return path;
-    GLOVE_TRY(auto here, container::resolve("."));
-    return here.real + "/" + path;
-}
-
 [[nodiscard]] auto find_places(const exec_request& request) -> result<file_places> {
     file_places out;
     GLOVE_TRY(out.state, sys::state_directory());
     GLOVE_TRY(out.configuration, sys::configuration_directory());
     if (request.audit_log) {
-        GLOVE_TRY(out.audit_log, absolute(*request.audit_log));
+        GLOVE_TRY(out.audit_log, sys::absolute(*request.audit_log));
     }
     if (request.report) {
-        GLOVE_TRY(out.report, absolute(*request.report));
+        GLOVE_TRY(out.report, sys::absolute(*request.report));
     }
     return out;
 }

@@ -1,11 +1,15 @@
 // Files that others may have prepared: opened without following links, checked on the open
-// descriptor, replaced whole by a rename. Never decides on a path what it can ask of a descriptor.
+// descriptor, replaced whole: complete before they get their name. Never decides on a path what it
+// can ask of a descriptor.
 #include "sys/syscalls.hpp"
 #include <array>
 #include <climits>
 #include <cstdio>
+#include <cstdlib>
 #include <glove/sys/entropy.hpp>
 #include <glove/sys/files.hpp>
+#include <memory>
+#include <optional>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -60,6 +64,13 @@ auto inspect(fd_ref file) -> result<file_facts> {
         .written_ns = found.stx_mtime.tv_sec * 1'000'000'000LL + found.stx_mtime.tv_nsec,
         .changed_ns = found.stx_ctime.tv_sec * 1'000'000'000LL + found.stx_ctime.tv_nsec,
     };
+}
+
+auto absolute(const std::string& path) -> result<std::string> {
+    if (path.starts_with('/')) return path;
+    const std::unique_ptr<char, decltype(&::free)> here{::get_current_dir_name(), ::free};
+    if (here == nullptr) return fail_os("file.working_directory");
+    return (std::string{here.get()} += '/') += path;
 }
 
 auto open_beneath(fd_ref root, const std::string& path, int flags) -> result<unique_fd> {
@@ -204,15 +215,38 @@ struct new_file {
     std::string name;
 };
 
-// A file that becomes `name` when it is complete.
-[[nodiscard]] auto make_beside(fd_ref directory, const std::string& name) -> result<new_file> {
+[[nodiscard]] auto name_beside(const std::string& name) -> result<std::string> {
     system_entropy random;
     GLOVE_TRY(const auto suffix, random_id(random));
-    new_file out{.file = {}, .name = "." + name + "." + suffix};
-    out.file = open_plain(directory.get(), out.name.c_str(),
-                          O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
-    if (!out.file) return fail_os("file.create", errno, name);
-    return out;
+    return "." + name + "." + suffix;
+}
+
+// A file that becomes `name` when it is complete.
+[[nodiscard]] auto make_beside(fd_ref directory, const std::string& name) -> result<new_file> {
+    GLOVE_TRY(auto other, name_beside(name));
+    auto file =
+        open_plain(directory.get(), other.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+    if (!file) return fail_os("file.create", errno, name);
+    return new_file{std::move(file), std::move(other)};
+}
+
+// A file without a name, which ends with the process; not every file system has them.
+[[nodiscard]] auto make_unnamed(fd_ref directory) -> unique_fd {
+    return open_plain(directory.get(), ".", O_WRONLY | O_TMPFILE, 0600);
+}
+
+[[nodiscard]] auto give_name(fd_ref file, fd_ref directory, const std::string& name) -> bool {
+    const auto from = "/proc/self/fd/" + std::to_string(file.get());
+    return ::linkat(AT_FDCWD, from.c_str(), directory.get(), name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+}
+
+[[nodiscard]] auto move_over(fd_ref directory, const std::string& from, const std::string& name,
+                             unsigned flags) -> result<> {
+    if (::renameat2(directory.get(), from.c_str(), directory.get(), name.c_str(), flags) == 0)
+        return {};
+    auto refused = fail_os("file.rename", errno, name);
+    (void)::unlinkat(directory.get(), from.c_str(), 0);
+    return refused;
 }
 
 } // namespace
@@ -227,6 +261,7 @@ auto check_replaceable(fd_ref directory, const std::string& name) -> result<> {
             return fail(errc::not_permitted, "file.replace", name + " belongs to another user");
     } else if (errno != ENOENT) return fail_os("file.replace", errno, name);
     // Permission is not enough: /proc and /sys let root write and take no file.
+    if (make_unnamed(directory)) return {};
     GLOVE_TRY(const auto trial, make_beside(directory, name));
     if (::unlinkat(directory.get(), trial.name.c_str(), 0) != 0)
         return fail_os("file.replace", errno, name);
@@ -234,19 +269,6 @@ auto check_replaceable(fd_ref directory, const std::string& name) -> result<> {
 }
 
 namespace {
-
-[[nodiscard]] auto put_in_place(fd_ref directory, const new_file& made, const std::string& name,
-                                unsigned flags) -> result<> {
-    if (::renameat2(directory.get(), made.name.c_str(), directory.get(), name.c_str(), flags) != 0)
-        return fail_os("file.rename", errno, name);
-    return {};
-}
-
-[[nodiscard]] auto drop_if_failed(fd_ref directory, const new_file& made, result<> done)
-    -> result<> {
-    if (!done) (void)::unlinkat(directory.get(), made.name.c_str(), 0);
-    return done;
-}
 
 [[nodiscard]] auto through_to_disk(fd_ref file, std::int64_t written_ns) -> result<> {
     constexpr std::int64_t second = 1'000'000'000;
@@ -256,32 +278,44 @@ namespace {
     return sync(file);
 }
 
+// `flags` are of renameat2; with `written_ns` the content is on the disk before it has the name.
+[[nodiscard]] auto put_file(fd_ref directory, const std::string& name, std::string_view content,
+                            std::optional<std::int64_t> written_ns, unsigned flags) -> result<> {
+    const auto fill = [&](fd_ref file) -> result<> {
+        GLOVE_CHECK(write_all(file, content));
+        return written_ns ? through_to_disk(file, *written_ns) : result<>{};
+    };
+    if (const auto file = make_unnamed(directory); file) {
+        GLOVE_CHECK(fill(file));
+        if (give_name(file, directory, name)) return {};
+        // A name that is taken can only be taken over by another name.
+        GLOVE_TRY(const auto other, name_beside(name));
+        if (give_name(file, directory, other)) return move_over(directory, other, name, flags);
+    }
+    GLOVE_TRY(const auto made, make_beside(directory, name));
+    if (auto filled = fill(made.file); !filled) {
+        (void)::unlinkat(directory.get(), made.name.c_str(), 0);
+        return filled;
+    }
+    return move_over(directory, made.name, name, flags);
+}
+
 } // namespace
 
 auto replace_private_file(fd_ref directory, const std::string& name, std::string_view content)
     -> result<> {
-    GLOVE_TRY(const auto made, make_beside(directory, name));
-    auto written = write_all(made.file, content);
-    if (written) written = put_in_place(directory, made, name, 0);
-    return drop_if_failed(directory, made, std::move(written));
+    return put_file(directory, name, content, std::nullopt, 0);
 }
 
 auto replace_durably(fd_ref directory, const std::string& name, std::string_view content,
                      std::int64_t written_ns) -> result<> {
-    GLOVE_TRY(const auto made, make_beside(directory, name));
-    auto written = write_all(made.file, content);
-    if (written) written = through_to_disk(made.file, written_ns);
-    if (written) written = put_in_place(directory, made, name, 0);
-    GLOVE_CHECK(drop_if_failed(directory, made, std::move(written)));
+    GLOVE_CHECK(put_file(directory, name, content, written_ns, 0));
     return sync(directory);
 }
 
 auto create_private_file(fd_ref directory, const std::string& name, std::string_view content)
     -> result<> {
-    GLOVE_TRY(const auto made, make_beside(directory, name));
-    auto written = write_all(made.file, content);
-    if (written) written = put_in_place(directory, made, name, RENAME_NOREPLACE);
-    return drop_if_failed(directory, made, std::move(written));
+    return put_file(directory, name, content, std::nullopt, RENAME_NOREPLACE);
 }
 
 auto is_normal_absolute(std::string_view path) noexcept -> bool {

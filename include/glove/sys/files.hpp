@@ -42,6 +42,8 @@ enum class follow : std::uint8_t {
 // O_PATH descriptor of what `path` names now: it stays this inode whatever happens to the name.
 [[nodiscard]] auto pin(const std::string& path, follow last) -> result<unique_fd>;
 [[nodiscard]] auto inspect(fd_ref file) -> result<file_facts>;
+// `path` with the caller's working directory in front, unless it is absolute; links are kept.
+[[nodiscard]] auto absolute(const std::string& path) -> result<std::string>;
 // Opens the relative `path` below `root`: no component may be a link, lead out of `root` or onto
 // another mount.
 [[nodiscard]] auto open_beneath(fd_ref root, const std::string& path, int flags)
@@ -73,8 +75,9 @@ enum class follow : std::uint8_t {
 // Whether `replace_private_file` may be expected to work: the directory takes a new file, and
 // `name` is free or a regular file of the caller.
 [[nodiscard]] auto check_replaceable(fd_ref directory, const std::string& name) -> result<>;
-// Replaces `name` in `directory` (a new 0600 file, renamed into place) so that a reader sees the
-// old content or the whole new one.
+// Replaces `name` in `directory` by a new 0600 file, so that a reader sees the old content or the
+// whole new one. Killed, it leaves nothing of its own behind, but for two moments: a file system
+// without unnamed files, and the two calls in which a second name takes the first one over.
 [[nodiscard]] auto replace_private_file(fd_ref directory, const std::string& name,
                                         std::string_view content) -> result<>;
 // The same, through to the disk. `written_ns` becomes the file's own.
