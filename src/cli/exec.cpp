@@ -259,10 +259,10 @@ void tell(const std::vector<std::string>& sentences) {
         out.profile = profile->name;
         out.credentials = profile->credentials;
         out.seeds = profile->seeds;
-        if (asked.workspace) {
-            GLOVE_TRY(auto project, container::resolve(*asked.workspace));
-            out.project = std::move(project.real);
-        }
+    }
+    if (asked.workspace) {
+        GLOVE_TRY(auto project, container::resolve(*asked.workspace));
+        out.project = std::move(project.real);
     }
     GLOVE_TRY(out.grants, host::grants_of(asked));
     return out;

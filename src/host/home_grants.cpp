@@ -20,9 +20,9 @@ struct sorted_words {
 };
 
 [[nodiscard]] auto lists_of(const container::profile& wish) -> std::vector<sorted_words> {
-    std::vector<sorted_words> out{{"--workspace", {}}, {"--read", {}}, {"--write", {}},
-                                  {"--hide", {}},      {"--env", {}},  {"--egress-allow", {}},
-                                  {"--publish", {}}};
+    std::vector<sorted_words> out{{"--workspace", {}}, {"--read", {}},      {"--write", {}},
+                                  {"--hide", {}},      {"--env", {}},       {"--egress-allow", {}},
+                                  {"--publish", {}},   {"--unprotect", {}}, {"--ssh-agent", {}}};
     if (wish.workspace) out[0].words.push_back(real_of(*wish.workspace));
     for (const auto& each : wish.grants)
         out[each.mode == container::access::read ? 1 : 2].words.push_back(real_of(each.path));
@@ -30,6 +30,8 @@ struct sorted_words {
     for (const auto& each : wish.environment) out[4].words.push_back(each.first);
     out[5].words = wish.egress.allow;
     for (const auto port : wish.egress.publish) out[6].words.push_back(std::to_string(port));
+    for (const auto& each : wish.unprotected) out[7].words.push_back(real_of(each));
+    if (wish.ssh_agent) out[8].words.push_back(*wish.ssh_agent);
     for (auto& list : out) std::ranges::sort(list.words);
     return out;
 }

@@ -196,9 +196,8 @@ auto read_content(sys::fd_ref top, const std::string& path, place_of from) -> re
         GLOVE_TRY(const auto after, sys::inspect(*file));
         if (!held_still(before, after)) continue;
         GLOVE_TRY(auto digest, digest_of(*bytes));
-        return look{
-            file_content{*std::move(bytes), std::move(digest),
-                         from == place_of::home ? after.changed_ns : after.written_ns}};
+        return look{file_content{*std::move(bytes), std::move(digest),
+                                 from == place_of::home ? after.changed_ns : after.written_ns}};
     }
     return look{defect{"is being written"}};
 }

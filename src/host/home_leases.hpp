@@ -15,8 +15,8 @@ inline constexpr std::size_t largest_credential = 1UL << 20U;
 struct file_content {
     std::string bytes;
     std::string digest;
-    // When it was changed: in a home the kernel's word for it, in the store that of the home that it
-    // came from.
+    // When it was changed: in a home the kernel's word for it, in the store that of the home that
+    // it came from.
     std::int64_t changed_ns = 0;
 };
 struct nothing_there {};

@@ -57,7 +57,8 @@ TEST_F(Agents, ALoginOfOneProjectIsInAnotherAndWhatWasPlantedIsNot) {
                                   "echo 'touch planted' > ~/.bashrc; echo $HOME");
     EXPECT_EQ(one.output, "/home/agent\n");
     EXPECT_THAT(one.told, HasSubstr("is new"));
-    const auto two = agent("two", "cat ~/" + login + "; ls -A ~; echo '{\"token\":2}' > ~/" + login);
+    const auto two =
+        agent("two", "cat ~/" + login + "; ls -A ~; echo '{\"token\":2}' > ~/" + login);
     EXPECT_EQ(two.output, "{\"token\":1}\n.claude\n");
     EXPECT_THAT(two.told, IsEmpty());
     // The first one has what it planted, and the second one's token.
@@ -68,11 +69,10 @@ TEST_F(Agents, ALoginOfOneProjectIsInAnotherAndWhatWasPlantedIsNot) {
 TEST_F(Agents, NeitherAnotherHomeNorTheStoreNorTheRecordIsThere) {
     log_in("start", token("secret"));
     const auto state = place / "state/glove";
-    // Outside of the sandbox the same commands find all of it.
-    const auto look = "find '" + state + "' -name home.json -o -name .credentials.json | wc -l";
-    EXPECT_EQ(agent("one", look + "; ls -d ~/.. ~/../../home; ls -A ~/..").output,
-              "find: '" + state + "': No such file or directory\n0\n/home/agent/..\n"
-              "/home/agent/../../home\nagent\n");
+    EXPECT_EQ(stored(), token("secret")); // where the command below looks
+    const auto look = "find '" + state + "' -name '*.json' 2>/dev/null; ls ~/.. ~/../..";
+    EXPECT_THAT(agent("one", look + " | grep -cE 'state|glove|credentials'").output, "0\n");
+    EXPECT_EQ(agent("one", "ls -A ~/..").output, "agent\n");
     EXPECT_EQ(test::names_in(state), 3U); // audit, homes, credentials
 }
 

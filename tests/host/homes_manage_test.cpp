@@ -27,7 +27,9 @@ TEST_F(Homes, AListOfNothingMakesNothing) {
 }
 
 TEST_F(Homes, AListTellsWhatThereIs) {
-    { agent_writes(opened(named("work")), "big", std::string(100'000, 'x')); }
+    {
+        agent_writes(opened(named("work")), "big", std::string(100'000, 'x'));
+    }
     const auto used = opened(wish_of("one", "mine"));
     const auto all = host::list_homes();
     ASSERT_TRUE(all);
@@ -61,7 +63,9 @@ void nest(const std::string& at, int levels) {
 }
 
 TEST_F(Homes, ATreeDeeperThanAnyPathIsCountedInPartAndRemovedWhole) {
-    { nest(opened(named("deep")).directory().path, 200); }
+    {
+        nest(opened(named("deep")).directory().path, 200);
+    }
     EXPECT_FALSE(host::show_home("deep")->counted_all);
     EXPECT_EQ(problem_of(host::remove_home("deep")).detail, "");
     EXPECT_THAT(host::list_homes()->homes, IsEmpty());
@@ -103,7 +107,9 @@ TEST_F(Homes, AMountInAHomeIsNotEmptiedAndTheNextRemovalGoesOn) {
         prepared(::unshare(CLONE_NEWNS) == 0, "unshare");
         prepared(::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0, "private");
         place.file("outside/precious", "stays");
-        { prepared(::mkdir(path_in(opened(named("mounted")), "m").c_str(), 0700) == 0, "mkdir"); }
+        {
+            prepared(::mkdir(path_in(opened(named("mounted")), "m").c_str(), 0700) == 0, "mkdir");
+        }
         const auto at = place / "state/glove/homes/mounted/home/m";
         prepared(::mount((place / "outside").c_str(), at.c_str(), "", MS_BIND, nullptr) == 0, at);
         const auto refused = problem_of(host::remove_home("mounted"));
@@ -115,7 +121,9 @@ TEST_F(Homes, AMountInAHomeIsNotEmptiedAndTheNextRemovalGoesOn) {
                      ::umount2((left[0] + "/.moved-1/m").c_str(), 0) == 0 ||
                      ::umount2((left[0] + "/.moved-1").c_str(), 0) == 0,
                  "umount");
-        { (void)opened(named("next")); }
+        {
+            (void)opened(named("next"));
+        }
         if (!host::remove_home("next")) return "the next was refused";
         return host::list_homes()->leftovers.empty() ? "good" : "left over";
     });
@@ -132,14 +140,18 @@ TEST_F(Homes, AHomeInUseIsNotRemoved) {
 
 TEST_F(Homes, RemovingTakesAChangedLoginBackFirst) {
     const auto key = host::home_key(wish_of("one")).value();
-    { agent_writes(opened(wish_of("one")), login, token("pending")); }
+    {
+        agent_writes(opened(wish_of("one")), login, token("pending"));
+    }
     EXPECT_EQ(stored(), "");
     ASSERT_TRUE(host::remove_home(key));
     EXPECT_EQ(stored(), token("pending"));
 }
 
 TEST_F(Homes, NothingButTheNameOfAHomeIsRemoved) {
-    { (void)opened(named("work")); }
+    {
+        (void)opened(named("work"));
+    }
     for (const auto* bad : {"..", ".", "", ".gate", "work/home", "../credentials", "a+b"}) {
         EXPECT_FALSE(host::remove_home(bad)) << bad;
         EXPECT_FALSE(host::show_home(bad)) << bad;
@@ -148,8 +160,12 @@ TEST_F(Homes, NothingButTheNameOfAHomeIsRemoved) {
 }
 
 TEST_F(Homes, ABrokenRecordIsToldAndItsHomeCanBeRemoved) {
-    { (void)opened(named("bad")); }
-    { (void)opened(named("good")); }
+    {
+        (void)opened(named("bad"));
+    }
+    {
+        (void)opened(named("good"));
+    }
     place.file("state/glove/homes/bad/home.json", "{");
     EXPECT_EQ(host::open_home::open(named("bad")).error().step, "home.record");
     const auto all = host::list_homes();
@@ -198,7 +214,11 @@ TEST_F(Homes, OnlyPlainFilesOfReasonableSizeAreImported) {
 
 TEST_F(Homes, NothingIsImportedThroughALinkOfTheAgents) {
     place.file("you/.config/tool", "text");
-    { prepared(::symlink(place.path().c_str(), path_in(opened(named("work")), ".config").c_str()) == 0, "link"); }
+    {
+        prepared(
+            ::symlink(place.path().c_str(), path_in(opened(named("work")), ".config").c_str()) == 0,
+            "link");
+    }
     EXPECT_EQ(import_into("work", place / "you/.config/tool").step, "home.import");
     EXPECT_FALSE(sys::exists(place / "tool"));
 }
@@ -206,10 +226,8 @@ TEST_F(Homes, NothingIsImportedThroughALinkOfTheAgents) {
 TEST_F(Homes, ALoginIsImportedIntoTheStore) {
     place.file("you/" + login, token("mine"));
     place.file("you/other", "x");
-    host::import_request request{.home = {},
-                                 .profile = "claude",
-                                 .credentials = {login},
-                                 .files = {place / "you/" + login}};
+    host::import_request request{
+        .home = {}, .profile = "claude", .credentials = {login}, .files = {place / "you/" + login}};
     ASSERT_TRUE(host::import_files(request));
     EXPECT_EQ(stored(), token("mine"));
     const auto home = opened(wish_of("one"));

@@ -23,7 +23,8 @@ TEST(HomeName, HasTheOneGrammar) {
         EXPECT_TRUE(host::is_home_name(good)) << good;
     EXPECT_TRUE(host::is_home_name(std::string(64, 'a')));
     EXPECT_FALSE(host::is_home_name(std::string(65, 'a')));
-    for (const auto* bad : {"", "none", "A", ".a", "-a", "_a", "a/b", "..", "a+b", "a b", "\xc3\xa4"})
+    for (const auto* bad :
+         {"", "none", "A", ".a", "-a", "_a", "a/b", "..", "a+b", "a b", "\xc3\xa4"})
         EXPECT_FALSE(host::is_home_name(bad)) << bad;
 }
 
@@ -54,7 +55,9 @@ TEST_F(Homes, ANewHomeIsEmptyAndTheOwnersAlone) {
 }
 
 TEST_F(Homes, WhatWasWrittenIsThereAtTheNextOpening) {
-    { agent_writes(opened(named("work")), "notes", "kept"); }
+    {
+        agent_writes(opened(named("work")), "notes", "kept");
+    }
     EXPECT_EQ(content_of(path_in(opened(named("work")), "notes")), "kept");
     EXPECT_FALSE(sys::exists(path_in(opened(named("play")), "notes")));
 }
@@ -69,7 +72,9 @@ TEST_F(Homes, LookingMakesNothing) {
 }
 
 TEST_F(Homes, APlaceThatOthersCanEnterIsRefused) {
-    { (void)opened(named("work")); }
+    {
+        (void)opened(named("work"));
+    }
     ASSERT_EQ(::chmod((place / "state/glove/homes").c_str(), 0750), 0);
     const auto refused = host::open_home::open(named("work"));
     ASSERT_FALSE(refused);
@@ -79,7 +84,9 @@ TEST_F(Homes, APlaceThatOthersCanEnterIsRefused) {
 TEST_F(Homes, AHomeIsOfOneProfile) {
     auto wish = wish_of("x");
     wish.name = "work";
-    { (void)opened(wish); }
+    {
+        (void)opened(wish);
+    }
     wish.profile = "codex";
     const auto refused = host::open_home::open(wish);
     ASSERT_FALSE(refused);
@@ -210,14 +217,18 @@ TEST_F(Homes, WhatAKilledGloveDidNotReturnTheNextOpeningDoes) {
     });
     ASSERT_TRUE(WIFSIGNALED(done.wait_status));
     EXPECT_EQ(stored(), token("first"));
-    { (void)opened(wish_of("one")); }
+    {
+        (void)opened(wish_of("one"));
+    }
     EXPECT_EQ(stored(), token("second"));
 }
 
 TEST_F(Homes, AHomeWithoutAProfileOnTheCommandLineKeepsItsOwn) {
     auto wish = wish_of("x");
     wish.name = "work";
-    { (void)opened(wish); }
+    {
+        (void)opened(wish);
+    }
     {
         auto home = opened(named("work"));
         agent_writes(home, login, token("plain"));
@@ -228,7 +239,9 @@ TEST_F(Homes, AHomeWithoutAProfileOnTheCommandLineKeepsItsOwn) {
 
 TEST_F(Homes, ALoginFromBeforeTheProfileIsNotLost) {
     log_in("one", token("of the profile"));
-    { agent_writes(opened(named("work")), login, token("from before")); }
+    {
+        agent_writes(opened(named("work")), login, token("from before"));
+    }
     auto wish = wish_of("one");
     wish.name = "work";
     const auto home = opened(wish);
@@ -239,7 +252,9 @@ TEST_F(Homes, ALoginFromBeforeTheProfileIsNotLost) {
 
 TEST_F(Homes, ADeletedLoginComesAgain) {
     log_in("one", token("first"));
-    { ASSERT_EQ(::unlink(path_in(opened(wish_of("one")), login).c_str()), 0); }
+    {
+        ASSERT_EQ(::unlink(path_in(opened(wish_of("one")), login).c_str()), 0);
+    }
     EXPECT_EQ(content_of(path_in(opened(wish_of("one")), login)), token("first"));
 }
 
@@ -370,7 +385,9 @@ TEST_P(Shaped, HarmsNothingOutsideWhenTheNextRunIsLentTheLogin) {
         ASSERT_EQ(::unlink(path_in(home, login).c_str()), 0);
         GetParam().make(path_in(home, login), outside);
     }
-    { (void)opened(wish_of("one")); }
+    {
+        (void)opened(wish_of("one"));
+    }
     EXPECT_EQ(content_of(outside / "secret"), "the secret");
     EXPECT_EQ(content_of(outside / ".credentials.json"), token("outside"));
     EXPECT_EQ(test::names_in(outside.path()), 2U);
@@ -408,20 +425,28 @@ TEST_F(Homes, AFileThatIsSwappedMeanwhileIsNeverFollowed) {
 TEST_F(Homes, ASeedIsWrittenWhereNothingHasItsName) {
     auto wish = named("work");
     wish.seeds = {{".config/tool.toml", "seed"}};
-    { EXPECT_EQ(content_of(path_in(opened(wish), ".config/tool.toml")), "seed"); }
-    { agent_writes(opened(wish), ".config/tool.toml", "changed"); }
+    {
+        EXPECT_EQ(content_of(path_in(opened(wish), ".config/tool.toml")), "seed");
+    }
+    {
+        agent_writes(opened(wish), ".config/tool.toml", "changed");
+    }
     const auto home = opened(wish);
     EXPECT_EQ(content_of(path_in(home, ".config/tool.toml")), "changed");
     ASSERT_EQ(::unlink(path_in(home, ".config/tool.toml").c_str()), 0);
     ASSERT_EQ(::symlink((place / "not-there").c_str(), path_in(home, ".config/tool.toml").c_str()),
               0);
-    { (void)opened(wish); }
+    {
+        (void)opened(wish);
+    }
     EXPECT_FALSE(sys::exists(place / "not-there"));
 }
 
 TEST_F(Homes, ASeedBehindALinkIsLeftAndTold) {
     auto wish = named("work");
-    { ASSERT_EQ(::symlink(place.path().c_str(), path_in(opened(wish), ".config").c_str()), 0); }
+    {
+        ASSERT_EQ(::symlink(place.path().c_str(), path_in(opened(wish), ".config").c_str()), 0);
+    }
     wish.seeds = {{".config/tool.toml", "seed"}};
     const auto home = opened(wish);
     EXPECT_THAT(home.warnings(), testing::ElementsAre(HasSubstr(".config/tool.toml is a link")));
@@ -462,14 +487,18 @@ TEST_F(Homes, AKillInTheMiddleOfTakingBackLosesNothing) {
         killed_while_writing([&] { (void)home.finish(); });
     }
     EXPECT_EQ(stored(), long_token('1'));
-    { (void)opened(wish_of("one")); }
+    {
+        (void)opened(wish_of("one"));
+    }
     EXPECT_EQ(stored(), long_token('2'));
     EXPECT_EQ(former(), long_token('1'));
 }
 
 TEST_F(Homes, AKillBetweenTheRecordAndTheCopyIsNoChangeOfTheAgents) {
     log_in("one", long_token('1'));
-    { (void)opened(wish_of("two")); }
+    {
+        (void)opened(wish_of("two"));
+    }
     log_in("one", long_token('2'));
     killed_while_writing([this] { (void)host::open_home::open(wish_of("two")); });
     // Its home still holds the first, which the store must not take for something new.

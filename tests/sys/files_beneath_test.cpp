@@ -101,7 +101,7 @@ TEST_F(Beneath, AReplacementThatCannotBeWrittenLeavesTheOldFileAlone) {
     EXPECT_EQ(test::said_by([&]() -> std::string {
                   test::forbid_growth(4);
                   return sys::replace_durably(top_, "name", "longer than four", 0) ? "written"
-                                                                                  : "refused";
+                                                                                   : "refused";
               }),
               "refused");
     EXPECT_EQ(content_of(place / "name"), "old");
