@@ -23,6 +23,10 @@ namespace {
     });
 }
 
+[[nodiscard]] auto name_of(std::string_view program) -> std::string_view {
+    return program.substr(program.rfind('/') + 1);
+}
+
 constexpr std::size_t most_told = 8;
 
 // One note, however many there are.
@@ -50,7 +54,8 @@ auto with_profile(const CLI::App& parsed, const invocation& call,
 auto command_of(const host::run_profile& profile, const invocation& call)
     -> result<std::vector<std::string>> {
     const auto& words = call.command;
-    const bool named = !words.empty() && words.front() == profile.program;
+    const bool named = !words.empty() && (words.front() == profile.program ||
+                                          words.front() == name_of(profile.program));
     const bool is_program = words.empty() || words.front().starts_with('-') || named;
     if (!is_program) return words;
     if (profile.command.empty())

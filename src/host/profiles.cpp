@@ -181,9 +181,6 @@ auto prepare_profile(const effective_profile& profile, const std::string& worksp
     if (const auto* const command = profile.values.find("command")) {
         out.command = *command;
         out.program = command->front();
-        if (out.program.starts_with("~/"))
-            if (const char* const home = std::getenv("HOME"); home != nullptr)
-                out.program = home + out.program.substr(1);
         GLOVE_TRY(const auto search, caller_search(workspace));
         GLOVE_CHECK(locate_program(profile, search, out));
     }

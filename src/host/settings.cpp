@@ -178,6 +178,16 @@ constexpr std::array rows{
     return out;
 }
 
+// The program itself may be a name, or a path as every other.
+[[nodiscard]] auto check_program(const setting& row, std::string& program, const std::string& home)
+    -> result<> {
+    if (program.find('/') == std::string::npos) return {};
+    const auto given = program;
+    if (const auto wrong = check_path(program, home))
+        return refuse(row, in_quotes(given) + " " + *wrong);
+    return {};
+}
+
 [[nodiscard]] auto is_bare(const setting& row, std::string_view value) -> bool {
     // An integer is not written in quotes where it may stand without.
     if (row.kind->types.front() != toml_type::text) return true;
@@ -259,6 +269,7 @@ auto decode(const setting& row, const toml_value& value, const std::string& home
         if (again) return refuse(row, shown(item) + " is there more than once");
         out.push_back(std::move(one));
     }
+    if (row.kind == &words) GLOVE_CHECK(check_program(row, out.front(), home));
     return out;
 }
 

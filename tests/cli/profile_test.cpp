@@ -159,6 +159,14 @@ TEST_F(ProfileRun, OptionsComeAfterTheProfileAndReplaceWhatIsSingle) {
     EXPECT_EQ(*explained({"-p", "mine"}).find("network")->as_string(), "local");
 }
 
+TEST_F(ProfileRun, AProgramMayBeNamedByItsPath) {
+    place().file("home/tools/own", "#!/bin/sh\necho own $*\n", 0755);
+    configure("[profile.mine]\ncommand = [\"~/tools/own\", \"-a\"]\n");
+    EXPECT_EQ(run({"exec", "-p", "mine"}).out, "own -a\n");
+    for (const auto& name : {std::string{"own"}, home("tools/own")})
+        EXPECT_EQ(run({"exec", "-p", "mine", "--", name, "b"}).out, "own -a b\n");
+}
+
 TEST_F(ProfileRun, WhoCommitsIsKnownInTheNewHome) {
     place().file("home/.gitconfig", "[user]\n\tname = Ada \"L\"\n\temail = ada@example.org\n");
     const auto got =

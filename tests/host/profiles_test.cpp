@@ -126,7 +126,9 @@ TEST(Configuration, WhatIsOutOfBoundsIsRefusedWithTheValueAndTheMend) {
           row{"wall-time", R"("soon")", "'soon'"},
           row{"wall-time", R"("0s")", "'0s'"},
           row{"output-bytes", R"("1.5M")", "'1.5M'"},
-          row{"command", "[]", "empty"}})
+          row{"command", "[]", "empty"},
+          row{"command", R"(["./x"])", "'./x'"},
+          row{"command", R"(["a/b"])", "'a/b'"}})
         expect_refused(with(key, value), "2: ", shown);
 }
 
@@ -158,6 +160,11 @@ TEST(Configuration, WhatIsUnknownOrRepeatedIsRefusedWhereItStands) {
     expect_refused("[profile.p]\nread = [\"\xff\"]\n", "2: ", "");
     EXPECT_TRUE(parse("[profile." + std::string(64, 'x') + "]\n").has_value());
     EXPECT_TRUE(parse("").has_value());
+}
+
+TEST(Configuration, AProgramIsANameOrAPathLikeOthers) {
+    EXPECT_THAT(values(profile(with("command", R"(["~/bin/x", "./y"])")), "command"),
+                ElementsAre("/home/you/bin/x", "./y"));
 }
 
 TEST(Profiles, AListIsTheParentsAndThenTheChilds) {
