@@ -30,9 +30,14 @@ def version(name):
         return json.load(file)["dependencies"][PACKAGES[name]]
 
 
+def bare(name, *arguments):
+    """The command of a bare run of an agent."""
+    return ["env", f"PATH={SEARCH_PATH}", name, *arguments]
+
+
 def contained(name, *arguments):
     """Options and command of a contained run of an agent."""
-    return ["--read", AGENTS, "--read", NODE], ["env", f"PATH={SEARCH_PATH}", name, *arguments]
+    return ["--read", AGENTS, "--read", NODE], bare(name, *arguments)
 
 
 # -- how a model on the loopback drives them ----------------------------------------------------------
@@ -41,7 +46,7 @@ def contained(name, *arguments):
 # agent finds in its workspace. Every agent may do anything without asking: what stops it is glove.
 
 def claude(model):
-    return ["-p", "go", "--allowedTools", "Bash"], {
+    return ["-p", "go", "--allowedTools", "Bash,Read,Write"], {
         "ANTHROPIC_BASE_URL": model, "ANTHROPIC_API_KEY": KEY,
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"}, {}
 
