@@ -30,14 +30,14 @@ def version(name):
         return json.load(file)["dependencies"][PACKAGES[name]]
 
 
-def bare(name, *arguments):
-    """The command of a bare run of an agent."""
-    return ["env", f"PATH={SEARCH_PATH}", name, *arguments]
+def offer(place):
+    """Puts the agents on the search path of whoever runs something in the place."""
+    place.environment["PATH"] = SEARCH_PATH
 
 
 def contained(name, *arguments):
     """Options and command of a contained run of an agent."""
-    return ["--read", AGENTS, "--read", NODE], bare(name, *arguments)
+    return ["--read", AGENTS, "--read", NODE], ["env", f"PATH={SEARCH_PATH}", name, *arguments]
 
 
 # -- how a model on the loopback drives them ----------------------------------------------------------

@@ -22,6 +22,7 @@ SECRET = "the secret of the home"
 class Runs(egress_case.Case):
     def setUp(self):
         super().setUp()
+        peers.offer(self.place)
         self.port, self.arrived = self.host_listener()
         self.secret = os.path.join(self.place.folder("home", ".ssh"), "id")
         with open(self.secret, "w", encoding="utf-8") as file:
@@ -58,7 +59,7 @@ class Runs(egress_case.Case):
             told = [word for setting in settings for word in ("--env", setting)]
             done = self.run_with([f"localhost:{model.port}"], *command, extra=[*flags, *told])
         else:
-            done = self.bare("env", *settings, *peers.bare(name, *arguments))
+            done = self.bare("env", *settings, name, *arguments)
         self.assertEqual(done.status, 0, done)
         self.assertIn("that was all", done.out, done)
         self.assertEqual(len(model.told), len(script), done)
