@@ -30,6 +30,11 @@ def version(name):
         return json.load(file)["dependencies"][PACKAGES[name]]
 
 
+def offer(place):
+    """Puts the agents on the search path of whoever runs something in the place."""
+    place.environment["PATH"] = SEARCH_PATH
+
+
 def contained(name, *arguments):
     """Options and command of a contained run of an agent."""
     return ["--read", AGENTS, "--read", NODE], ["env", f"PATH={SEARCH_PATH}", name, *arguments]
@@ -41,7 +46,7 @@ def contained(name, *arguments):
 # agent finds in its workspace. Every agent may do anything without asking: what stops it is glove.
 
 def claude(model):
-    return ["-p", "go", "--allowedTools", "Bash"], {
+    return ["-p", "go", "--allowedTools", "Bash,Read,Write"], {
         "ANTHROPIC_BASE_URL": model, "ANTHROPIC_API_KEY": KEY,
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"}, {}
 

@@ -22,6 +22,7 @@ SECRET = "the secret of the home"
 class Runs(egress_case.Case):
     def setUp(self):
         super().setUp()
+        peers.offer(self.place)
         self.port, self.arrived = self.host_listener()
         self.secret = os.path.join(self.place.folder("home", ".ssh"), "id")
         with open(self.secret, "w", encoding="utf-8") as file:
@@ -43,21 +44,30 @@ class Runs(egress_case.Case):
         egress_case.ask("clear")
         self.before = len(egress_case.wire())
 
-    def drives(self, name):
+    def run_agent(self, name, script, contained=True):
+        """An agent's whole run, driven by the script; the model afterwards."""
         self.assertTrue(os.access(os.path.join(peers.PROGRAMS, name), os.X_OK), "run scripts/install-agents")
-        self.outside()
-        model = scripted_model.ScriptedModel([{"shell": WORK}, {"shell": self.reach}, {"text": "that was all"}])
+        model = scripted_model.ScriptedModel([*script, {"text": "that was all"}])
         self.addCleanup(model.server_close)
         self.addCleanup(model.shutdown)
         arguments, environment, files = peers.DRIVEN[name](f"http://localhost:{model.port}")
         for file, text in {"notes": "notes of the workspace\n", **files}.items():
             self.place.put(file, text)
-        flags, command = peers.contained(name, *arguments)
-        settings = [word for each in environment.items() for word in ("--env", "=".join(each))]
-        done = self.run_with([f"localhost:{model.port}"], *command, extra=[*flags, *settings])
+        settings = ["=".join(each) for each in environment.items()]
+        if contained:
+            flags, command = peers.contained(name, *arguments)
+            told = [word for setting in settings for word in ("--env", setting)]
+            done = self.run_with([f"localhost:{model.port}"], *command, extra=[*flags, *told])
+        else:
+            done = self.bare("env", *settings, name, *arguments)
         self.assertEqual(done.status, 0, done)
         self.assertIn("that was all", done.out, done)
-        self.assertEqual(len(model.told), 2, done)
+        self.assertEqual(len(model.told), len(script), done)
+        return model
+
+    def drives(self, name):
+        self.outside()
+        model = self.run_agent(name, [{"shell": WORK}, {"shell": self.reach}])
         self.worked(model.told[0])
         self.was_refused(model.told[1])
         self.reached_its_model_alone(model.port)
@@ -80,11 +90,11 @@ class Runs(egress_case.Case):
 
     def reached_its_model_alone(self, port):
         self.assertEqual(self.left(), [])
-        self.assertEqual(self.queries(), [])
+        self.assertNotIn(world.CLOSED, [name for name, _ in self.queries()])
         self.assert_allowed(f"localhost:{port}")
         self.assert_refused(f"{world.CLOSED}:443")
-        allowed = {tool for tool, status in self.egress() if status in ("pending", "ok")}
-        self.assertEqual(allowed, {f"localhost:{port}"})
+        reached = {tool for tool, status in self.egress() if status == "ok"}
+        self.assertEqual(reached, {f"localhost:{port}"})
 
     def test_claude_works_and_reaches_its_model_alone(self):
         self.drives("claude")
@@ -103,6 +113,20 @@ class Runs(egress_case.Case):
 
     def test_pi_works_and_reaches_its_model_alone(self):
         self.drives("pi")
+
+    def test_the_file_tools_of_an_agent_are_held_as_its_shell_is(self):
+        made, new = os.path.join(self.place.workspace, "made"), os.path.join(os.path.dirname(self.secret), "new")
+        script = [{"tool": "Write", "input": {"file_path": made, "content": "made inside\n"}},
+                  {"tool": "Read", "input": {"file_path": self.secret}},
+                  {"tool": "Write", "input": {"file_path": new, "content": "made inside\n"}}]
+        told = self.run_agent("claude", script).told
+        self.assertTrue(os.path.exists(made), told)
+        self.assertFalse(os.path.exists(new), told)
+        self.assertNotIn(SECRET, "".join(told))
+        os.remove(made)
+        told = self.run_agent("claude", script, contained=False).told
+        self.assertTrue(os.path.exists(made) and os.path.exists(new), told)
+        self.assertIn(SECRET, told[1])
 
 
 if __name__ == "__main__":

@@ -7,6 +7,10 @@ import inside
 
 
 class Versions(inside.Case):
+    def setUp(self):
+        super().setUp()
+        peers.offer(self.place)
+
     def answers(self, name):
         self.assertTrue(os.access(os.path.join(peers.PROGRAMS, name), os.X_OK), "run scripts/install-agents")
         flags, command = peers.contained(name, "--version")
