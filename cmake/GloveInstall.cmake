@@ -10,6 +10,7 @@ option(GLOVE_COMPLETIONS "Install shell completions" ON)
 install(TARGETS glove RUNTIME)
 install(TARGETS glove-egress RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/glove)
 install(FILES docs/man/glove.1 docs/man/glove-doctor.1 docs/man/glove-exec.1 docs/man/glove-log.1
+  docs/man/glove-quarantine.1
   DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 
 # glove_install_completion(SHELL DIRECTORY FILE)
