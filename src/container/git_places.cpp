@@ -1,3 +1,4 @@
+// Reads no more than a path can be long, from nothing but a regular file.
 #include "container/git_places.hpp"
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -172,9 +172,9 @@ void search::git_entry(const std::string& directory) {
     constexpr std::string_view reason = "leads git to the repository's hooks and settings";
     const auto path = directory + "/.git";
     if (facts_of(path).identity.type == S_IFDIR) return repository(path, path);
-    consider(path, path, reason);
     const auto way = resolve(path);
-    if (!way) return; // leads nowhere, or not yet
+    if (!way) return consider(path, path, reason); // leads nowhere yet
+    consider(path, path, reason, 0); // what it leads to may be changed but for some of it
     keep_links(*way, path);
     if (facts_of(way->real).identity.type == S_IFDIR) return repository(way->real, path);
     consider(way->real, path, reason);
@@ -324,6 +324,7 @@ auto release::of(const std::vector<std::string>& words, const search& all) -> re
     release out;
     for (const auto& given : words) {
         word row{.given = given, .names = {}, .used = false};
+        if (given.empty()) return refuse(errc::invalid_input, "--unprotect", given, "is no path");
         auto full = given;
         if (!full.starts_with('/')) {
             GLOVE_TRY(const auto here, resolve("."));

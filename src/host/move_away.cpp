@@ -116,6 +116,9 @@ private:
 
 auto copy_and_remove(sys::fd_ref from, const std::string& name, sys::fd_ref to, copy_budget budget)
     -> result<> {
+    // What a copy that fails leaves is removed again, so it must be all its own.
+    if (sys::open_beneath(to, name, O_PATH | O_NOFOLLOW))
+        return fail_os("quarantine.copy", EEXIST, name);
     if (auto copied = copier{budget}.copy(from, name, to, most_depth); !copied) {
         (void)remove_all(to, name, most_depth);
         return copied;

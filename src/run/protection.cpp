@@ -1,3 +1,4 @@
+// Says each kind of finding once, in words that name the path; decides nothing and moves nothing.
 #include "run/protection.hpp"
 #include <algorithm>
 #include <cstdio>

@@ -88,7 +88,7 @@ def links(project):
 # -- options ----------------------------------------------------------------------------------------
 
 # Each has a page docs/VERB.md with a table of its options, and a manual page.
-VERBS = ("exec", "doctor", "log", "profile", "home")
+VERBS = ("exec", "doctor", "log", "profile", "home", "quarantine")
 PAGES = {"profile": "docs/profiles.md", "home": "docs/homes.md"}  # that are not called like the verb
 
 
@@ -364,6 +364,10 @@ def expected_tables(project):
         yield page, "exit-statuses", [[status] for status in statuses(project)]
         yield page, "exit-statuses", [[status] for status in declared_statuses(project)]
     yield exec_page, "causes", [[f"`{name}`"] for name in array(project, "src/run/supervise.cpp", "cause_names")]
+    yield exec_page, "protected-names", [
+        [f"`{path}`", place, reason] for place, path, reason in re.findall(
+            r'\{protected_in::(\w+),\s*"([^"]+)",\s*"([^"]+)"\}',
+            project.read("include/glove/container/protected_names.hpp"))]
     yield story, "steps", [[f"`{name}`", None, layer] for name, layer in setup_steps(project)]
     yield "docs/doctor.md", "checks", [[f"`{code}`"] for code in doctor_checks(project)]
     yield "docs/doctor.md", "checks", doctor_effects(project)
@@ -420,12 +424,16 @@ def lists(project):
 def constants(project):
     """Numbers that the text repeats."""
     grace = re.search(r"termination_grace\{(\d+)\}", project.read("src/run/supervise.hpp"))[1]
+    names = project.read("include/glove/container/tree_walk.hpp")
+    writable = re.search(r"writable_walk_limit = (\d+);", names)[1]
     walk = re.search(r"guard_walk_limit = (\d+);", project.read("src/container/plan.cpp"))[1]
     inode = int(re.search(r"inode_bytes = (\d+);", project.read("src/container/plan.cpp"))[1]) / 1024
     path = re.search(r'search_path =\s+"([^"]+)"', project.read("include/glove/container/plan.hpp"))[1]
     for page, words in (("docs/exec.md", f"{grace} seconds later"), ("docs/man/glove-exec.1", f"{grace} seconds later"),
                         ("docs/exec.md", f"first {walk} directory entries"),
                         ("docs/threat-model.md", f"first {walk} directory entries"), ("docs/exec.md", f"`{path}`"),
+                        ("docs/exec.md", f"first {writable} directory entries"),
+                        ("docs/threat-model.md", f"first {writable} directory entries"),
                         ("docs/exec.md", f"{inode:g} KiB")):
         if words not in " ".join(project.texts[page].split()):
             yield page, f'does not say "{words}"'
