@@ -5,6 +5,8 @@
 # program built for another machine cannot be asked: -DGLOVE_COMPLETIONS=OFF leaves them out.
 
 include(GNUInstallDirs)
+# Packing must not build the tests and benchmarks too.
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 option(GLOVE_COMPLETIONS "Install shell completions" ON)
 
 install(TARGETS glove RUNTIME)

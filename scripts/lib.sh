@@ -55,8 +55,8 @@ distribution() {
     esac
 }
 
-# configure_and_build PRESET [CMAKE ARGUMENTS...]
-configure_and_build() {
+# configure PRESET [CMAKE ARGUMENTS...]
+configure() {
     local preset=$1
     shift
     mkdir -p "$root/build"
@@ -64,7 +64,12 @@ configure_and_build() {
         cat "$root/build/$preset.configure.log" >&2
         die "configuring the preset $preset failed"
     }
-    (cd "$root" && cmake --build --preset "$preset" --parallel "$jobs")
+}
+
+# configure_and_build PRESET [CMAKE ARGUMENTS...]
+configure_and_build() {
+    configure "$@"
+    (cd "$root" && cmake --build --preset "$1" --parallel "$jobs")
 }
 
 # fetch_pinned PACKAGE VERSION DIGEST FOLDER: unpacks a package of the npm registry to FOLDER/package

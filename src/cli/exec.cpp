@@ -3,7 +3,10 @@
 #include "cli/report_error.hpp"
 #include "cli/verbs.hpp"
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <glove/base/numbers.hpp>
+#include <glove/base/text.hpp>
+#include <glove/host/homes.hpp>
 #include <glove/run/exec.hpp>
 
 namespace glove::cli {
@@ -26,6 +29,7 @@ Exit status: the command's own, 128+n when signal n ended it; 2 usage,
 struct exec_words {
     run::exec_request request;
     std::vector<std::string> read, write, environment;
+    std::string home;    // a name; empty and "none": one that ends with the run
     std::string network; // empty: what the other flags need
     std::vector<std::string> publish;
     std::uint64_t wall_time_ms = 0;
@@ -99,6 +103,9 @@ void declare(CLI::App& app, exec_words& words) {
                "Protected path that may be changed after all (repeatable)");
     repeatable(app, "--env", words.environment, "NAME[=VALUE]",
                "Pass a variable on, or set it (repeatable)");
+    app.add_option("--home", words.home,
+                   "Home that is kept for further runs; none (default): private, gone afterwards")
+        ->type_name("NAME");
     app.add_option("--net", words.network,
                    "offline (default), local (own loopback only) or sealed (no sockets)")
         ->type_name("TIER")
@@ -194,6 +201,50 @@ void declare(CLI::App& app, exec_words& words) {
     return {};
 }
 
+[[nodiscard]] auto run_request(run::exec_request request) -> int {
+    const auto status = run::exec(std::move(request));
+    if (status) return *status;
+    report_error(status.error());
+    return static_cast<int>(run::status_of(status.error()));
+}
+
+void tell(const std::vector<std::string>& sentences) {
+    for (const auto& each : sentences)
+        (void)std::fputs(("glove: " + printable(each) + "\n").c_str(), stderr);
+}
+
+[[nodiscard]] auto refused(const error& problem) -> int {
+    report_error(problem);
+    return static_cast<int>(run::exit_status::refused);
+}
+
+// The home is open for as long as the command runs.
+[[nodiscard]] auto run_in_home(exec_words& words) -> int {
+    if (const auto good = host::check_home_name(words.home); !good)
+        return usage_failure(good.error());
+    auto& profile = words.request.profile;
+    host::home_wish wish;
+    wish.name = words.home;
+    auto grants = host::grants_of(profile);
+    if (!grants) return refused(grants.error());
+    wish.grants = *std::move(grants);
+    if (words.request.explain) {
+        auto seen = host::look_at_home(wish);
+        if (!seen) return refused(seen.error());
+        profile.home = *std::move(seen);
+        return run_request(std::move(words.request));
+    }
+    auto home = host::open_home::open(wish);
+    if (!home) return refused(home.error());
+    tell(home->warnings());
+    profile.home = home->directory();
+    const int status = run_request(std::move(words.request));
+    const auto returned = home->finish();
+    if (!returned) return refused(returned.error());
+    tell(*returned);
+    return status;
+}
+
 } // namespace
 
 void declare_exec(CLI::App& app) {
@@ -209,10 +260,8 @@ auto exec_verb(const invocation& call) -> int {
             parse_options(app, "glove exec [OPTIONS] -- COMMAND [ARGUMENT...]", call))
         return *ended;
     if (const auto good = complete(words, call); !good) return usage_failure(good.error());
-    const auto status = run::exec(std::move(words.request));
-    if (status) return *status;
-    report_error(status.error());
-    return static_cast<int>(run::status_of(status.error()));
+    if (words.home.empty() || words.home == "none") return run_request(std::move(words.request));
+    return run_in_home(words);
 }
 
 } // namespace glove::cli

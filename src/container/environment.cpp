@@ -23,14 +23,21 @@ constexpr std::string_view no_proxy = "localhost,127.0.0.1,::1";
 
 // What makes a run time look at the proxy that does not by itself. The operator may set another.
 struct hint {
-    std::string_view name, value;
+    std::string_view name;
+    std::string value;
 };
-constexpr std::array proxy_hints{
-    hint{"NODE_USE_ENV_PROXY", "1"},
-    hint{"JAVA_TOOL_OPTIONS",
-         "-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=61080 -Dhttps.proxyHost=127.0.0.1 "
-         "-Dhttps.proxyPort=61080 -Dhttp.nonProxyHosts=localhost|127.*|[::1]"},
-};
+[[nodiscard]] auto java_options() -> std::string {
+    const auto port = std::to_string(proxy_port);
+    return "-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=" + port +
+           " -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=" + port +
+           " -Dhttp.nonProxyHosts=localhost|127.*|[::1]";
+}
+[[nodiscard]] auto proxy_hints() -> std::array<hint, 2> {
+    return {hint{"NODE_USE_ENV_PROXY", "1"}, hint{"JAVA_TOOL_OPTIONS", java_options()}};
+}
+[[nodiscard]] auto proxy_url() -> std::string {
+    return "http://127.0.0.1:" + std::to_string(proxy_port);
+}
 
 // How the caller's terminal and language look; harmless, and wrong output without them.
 constexpr std::array<std::string_view, 18> inherited_names{
@@ -97,9 +104,10 @@ auto make_environment(const char* const* outer, const profile& wish, const user_
     }
     if (!has_terminal) out.push_back(set("TERM", "xterm-256color"));
     if (!egress) return out;
+    const auto url = proxy_url();
     for (const auto name : proxy_names)
-        out.push_back(set(name, name == "NO_PROXY" || name == "no_proxy" ? no_proxy : proxy_url));
-    for (const auto& row : proxy_hints)
+        out.push_back(set(name, name == "NO_PROXY" || name == "no_proxy" ? no_proxy : url));
+    for (const auto& row : proxy_hints())
         if (std::ranges::count(named, row.name) == 0) out.push_back(set(row.name, row.value));
     return out;
 }

@@ -34,14 +34,14 @@ struct open_grant {
 }
 
 [[nodiscard]] auto is_directory(sys::fd_ref root, const std::string& path) -> bool {
-    return sys::open_beneath(root, path, O_PATH | O_NOFOLLOW | O_DIRECTORY).has_value();
+    return sys::open_within(root, path, O_PATH | O_NOFOLLOW | O_DIRECTORY).has_value();
 }
 
 void look_at_absent(open_grant& grant, const std::string& path) {
     // A link on the way is as good as the place itself to whoever follows it.
     for (auto end = path.find('/');; end = path.find('/', end + 1)) {
         const auto part = path.substr(0, end);
-        const auto pin = sys::open_beneath(grant.root, part, O_PATH | O_NOFOLLOW);
+        const auto pin = sys::open_within(grant.root, part, O_PATH | O_NOFOLLOW);
         if (!pin) return;
         const auto facts = sys::inspect(*pin);
         if (!facts) return;
@@ -79,7 +79,7 @@ void look_at_new(open_grant& grant) {
 
 void look_at(open_grant& grant, bool complete) {
     for (const auto& row : grant.from.present) {
-        const auto pin = sys::open_beneath(grant.root, row.path, O_PATH | O_NOFOLLOW);
+        const auto pin = sys::open_within(grant.root, row.path, O_PATH | O_NOFOLLOW);
         if (!pin || !is_identity(*pin, row.device, row.inode))
             grant.tell(finding_kind::replaced, row.path);
     }

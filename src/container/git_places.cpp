@@ -17,7 +17,7 @@ constexpr std::size_t longest_pointer = 8192;
 
 auto read_pointer(sys::fd_ref root, const std::string& path, std::string_view prefix)
     -> result<std::string> {
-    const auto file = sys::open_beneath(root, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    const auto file = sys::open_within(root, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     if (!file) {
         if (is_absent(file.error())) return std::string{};
         return std::unexpected(file.error());

@@ -86,4 +86,11 @@ auto mount_table::below(std::string_view path) const -> std::vector<mount> {
     return out;
 }
 
+auto mount_table::covers_proc() const -> bool {
+    constexpr std::string_view kept_empty[] = {"/proc/fs/nfsd", "/proc/sys/fs/binfmt_misc"};
+    return std::ranges::any_of(below("/proc"), [&](const mount& at) {
+        return std::ranges::find(kept_empty, at.path) == std::end(kept_empty);
+    });
+}
+
 } // namespace glove::container

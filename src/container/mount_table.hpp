@@ -23,6 +23,9 @@ public:
     [[nodiscard]] auto holding(std::string_view path) const -> mount;
     // Those mounted strictly below `path`.
     [[nodiscard]] auto below(std::string_view path) const -> std::vector<mount>;
+    // Whether something hides a part of /proc. A mount at a place that the kernel keeps empty for
+    // it hides nothing.
+    [[nodiscard]] auto covers_proc() const -> bool;
 
 private:
     std::map<std::string, std::string, path_order> types_; // the topmost of each path

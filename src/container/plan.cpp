@@ -145,7 +145,26 @@ void add_grants(tree_builder& tree, std::vector<located_grant>& grants) {
     return path;
 }
 
-[[nodiscard]] auto add_scratch(tree_builder& tree) -> result<> {
+// In the place of the private home.
+[[nodiscard]] auto kept_home_entry(const kept_home& home, std::string path) -> result<tree_entry> {
+    tree_entry out{.path = std::move(path),
+                   .kind = entry_kind::bind,
+                   .mode = access::write,
+                   .permissions = 0700,
+                   .text = home.path,
+                   .identity = home.identity};
+    if (home.identity.type == 0) { // is yet to be made: this plan is for reading only
+        out.identity.type = S_IFDIR;
+        return out;
+    }
+    GLOVE_TRY(out.pin, sys::pin(home.path, sys::follow::never));
+    GLOVE_TRY(const auto facts, sys::inspect(out.pin));
+    if (facts.identity != home.identity) return fail_os("home.replaced", ESTALE, home.path);
+    return out;
+}
+
+[[nodiscard]] auto add_scratch(tree_builder& tree, const std::optional<kept_home>& home)
+    -> result<> {
     for (const auto& place : scratch_places) {
         GLOVE_TRY(auto path, behind_links(tree, std::string{place.path}));
         // `check_place` refused a grant of the place itself; this one holds it by another name.
@@ -154,6 +173,17 @@ void add_grants(tree_builder& tree, std::vector<located_grant>& grants) {
                         "a grant contains " + path + ", which Glove provides itself as " +
                             std::string{place.path},
                         "name the paths below it that the agent needs");
+        if (home && place.path == home_directory) {
+            // Its mount point would have to be made in a directory that stays.
+            if (const auto* const inner = tree.first_below(path))
+                return fail(errc::not_permitted, "grant.check",
+                            inner->path + " lies inside of " + path +
+                                ", which is the home that is kept",
+                            "use --home none, or a project in another place");
+            GLOVE_TRY(auto entry, kept_home_entry(*home, std::move(path)));
+            tree.add(std::move(entry));
+            continue;
+        }
         tree.add({.path = std::move(path),
                   .kind = entry_kind::scratch,
                   .mode = access::write,
@@ -229,7 +259,7 @@ void add_grants(tree_builder& tree, std::vector<located_grant>& grants) {
                 ->where.real;
     else out.work_directory = home_directory;
     add_grants(tree, grants);
-    GLOVE_CHECK(add_scratch(tree));
+    GLOVE_CHECK(add_scratch(tree, wish.home));
     GLOVE_CHECK(add_devices(tree));
     for (const auto* const point : mount_points) tree.add({.path = point});
     for (auto& file : identity_files(out.user, login_shell(), out.bridge ? &*out.bridge : nullptr))
@@ -264,6 +294,7 @@ auto make_plan(const profile& wish) -> result<plan> {
                     "leave --scratch-bytes out, or give a size such as 64MB");
     if (wish.limits.scratch_bytes) out.scratch.bytes = *wish.limits.scratch_bytes;
     out.has_workspace = wish.workspace.has_value();
+    if (wish.home) out.home = wish.home->name;
     GLOVE_TRY(out.environment, make_environment(::environ, wish, out.user, login_shell()));
     GLOVE_TRY(out.tree, make_tree(wish, out));
     return out;

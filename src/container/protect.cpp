@@ -93,7 +93,7 @@ void search::consider(const std::string& path, const std::string& alias, std::st
     const auto* const grant = holder(path);
     // What was granted by its own name may be changed by that name.
     if (grant == nullptr || grant->where.real == path || found_.contains(path)) return;
-    auto pin = sys::open_beneath(grant->pin, below(*grant, path), O_PATH | O_NOFOLLOW);
+    auto pin = sys::open_within(grant->pin, below(*grant, path), O_PATH | O_NOFOLLOW);
     if (pin) {
         const auto facts = sys::inspect(*pin);
         if (!facts) return note_failure(facts.error(), path);
@@ -109,7 +109,7 @@ void search::consider(const std::string& path, const std::string& alias, std::st
     if (pin.error().os != ELOOP) return note_failure(pin.error(), path);
     for (auto at = grant->where.real.size(); at != std::string::npos; at = path.find('/', at + 1)) {
         const auto part = path.substr(0, at);
-        auto link = sys::open_beneath(grant->pin, below(*grant, part), O_PATH | O_NOFOLLOW);
+        auto link = sys::open_within(grant->pin, below(*grant, part), O_PATH | O_NOFOLLOW);
         if (!link) return note_failure(link.error(), part);
         const auto facts = sys::inspect(*link);
         if (!facts || facts->identity.type != S_IFLNK) continue;
@@ -150,7 +150,7 @@ void search::follow(const std::string& link, const std::string& rest, const cand
 auto search::facts_of(const std::string& path) -> sys::file_facts {
     const auto* const grant = holder(path);
     if (grant == nullptr) return {};
-    const auto pin = sys::open_beneath(grant->pin, below(*grant, path), O_PATH | O_NOFOLLOW);
+    const auto pin = sys::open_within(grant->pin, below(*grant, path), O_PATH | O_NOFOLLOW);
     const auto facts = pin ? sys::inspect(*pin) : std::unexpected(pin.error());
     if (facts) return *facts;
     note_failure(facts.error(), path);
@@ -218,7 +218,7 @@ void search::repositories_below(const std::string& directory, const std::string&
     for (const auto& [name, type] : *names) {
         if (type != S_IFDIR) continue;
         const auto inner = directory + "/" + name;
-        if (sys::open_beneath(grant->pin, below(*grant, inner + "/HEAD"), O_PATH | O_NOFOLLOW))
+        if (sys::open_within(grant->pin, below(*grant, inner + "/HEAD"), O_PATH | O_NOFOLLOW))
             repository(inner, alias + "/" + name);
         else repositories_below(inner, alias + "/" + name, depth - 1);
     }
@@ -240,8 +240,8 @@ void search::look(const tree_walk& seen) {
     };
     for (const auto& g : grants_) {
         if (holder(g.where.real) != &g || is_bare(g.where.real)) continue;
-        const auto common = sys::open_beneath(g.pin, "commondir", O_PATH | O_NOFOLLOW);
-        const auto head = sys::open_beneath(g.pin, "HEAD", O_PATH | O_NOFOLLOW);
+        const auto common = sys::open_within(g.pin, "commondir", O_PATH | O_NOFOLLOW);
+        const auto head = sys::open_within(g.pin, "HEAD", O_PATH | O_NOFOLLOW);
         if (common && head) repository(g.where.real, g.where.real); // of a linked worktree
         else
             for (const auto what : {protected_in::project, protected_in::grant})
@@ -364,7 +364,7 @@ public:
         if (made_.size() + way.size() >= most_mounts) return false;
         for (const auto& up : way) {
             GLOVE_TRY(auto opened,
-                      sys::open_beneath(grant->pin, below(*grant, up), O_PATH | O_NOFOLLOW));
+                      sys::open_within(grant->pin, below(*grant, up), O_PATH | O_NOFOLLOW));
             GLOVE_CHECK(mount(up, access::write, std::move(opened)));
         }
         if (!made_.contains(path)) GLOVE_CHECK(mount(path, mode, std::move(pin)));
@@ -433,7 +433,7 @@ auto add_protected(tree_builder& tree, const std::vector<located_grant>& grants,
         if (!room || grant->where.real == path || tree.masked(path)) continue;
         if (taken_out.takes(path, alias)) continue;
         GLOVE_TRY(auto pin,
-                  sys::open_beneath(grant->pin, below(*grant, path), O_PATH | O_NOFOLLOW));
+                  sys::open_within(grant->pin, below(*grant, path), O_PATH | O_NOFOLLOW));
         GLOVE_TRY(room, mounts.keep(path, access::write, std::move(pin)));
     }
     if (!room) out.protected_search_complete = false;

@@ -1,12 +1,9 @@
 // Walks a path the way the kernel would and remembers every symbolic link on it, so that both the
 // name an agent was given and the name behind it can be made to work inside.
 #include <algorithm>
-#include <cstdlib>
 #include <deque>
 #include <glove/container/plan.hpp>
-#include <memory>
 #include <sys/stat.h>
-#include <unistd.h>
 
 namespace glove::container {
 
@@ -28,18 +25,11 @@ void push_front(std::deque<std::string>& parts, std::string_view path) {
     return directory == "/" ? "/" + name : directory + "/" + name;
 }
 
-[[nodiscard]] auto absolute(const std::string& path) -> result<std::string> {
-    if (path.starts_with('/')) return path;
-    const std::unique_ptr<char, decltype(&::free)> here{::get_current_dir_name(), ::free};
-    if (here == nullptr) return fail_os("grant.working_directory");
-    return std::string{here.get()} + "/" + path;
-}
-
 } // namespace
 
 auto resolve(const std::string& path) -> result<resolved_path> {
     if (path.empty()) return fail_os("grant.resolve", ENOENT, "an empty path");
-    GLOVE_TRY(const auto start, absolute(path));
+    GLOVE_TRY(const auto start, sys::absolute(path));
     std::deque<std::string> rest;
     push_front(rest, start);
     resolved_path out{.real = "/", .links = {}};

@@ -36,7 +36,7 @@ constexpr std::string_view found_ending = ".found.json";
 [[nodiscard]] auto take(sys::fd_ref directory, const std::string& name)
     -> result<std::pair<sys::unique_fd, run_manifest>> {
     GLOVE_TRY(auto file,
-              sys::open_beneath(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
+              sys::open_within(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
     GLOVE_TRY(const auto mine, lock(file, LOCK_EX | LOCK_NB));
     if (!mine) return std::pair{sys::unique_fd{}, run_manifest{}};
     GLOVE_TRY(const auto facts, sys::inspect(file));

@@ -47,6 +47,11 @@ public:
         const auto found = entries_.find(path);
         return found != entries_.end() && found->second.kind == entry_kind::link;
     }
+    // The first entry strictly below `path`; null when there is none.
+    [[nodiscard]] auto first_below(std::string_view path) const -> const tree_entry* {
+        const auto next = entries_.upper_bound(path);
+        return next != entries_.end() && sys::holds(path, next->first) ? &next->second : nullptr;
+    }
     // Every parent that nothing mounted provides becomes a directory.
     [[nodiscard]] auto finish() && -> std::vector<tree_entry>;
 

@@ -108,7 +108,7 @@ private:
 
     // False when the budget ran out in this directory.
     [[nodiscard]] auto scan(const waiting& at, bool inside_git) -> bool {
-        auto opened = sys::open_beneath(pins_[at.root], at.path,
+        auto opened = sys::open_within(pins_[at.root], at.path,
                                         O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
         if (!opened) {
             // One that cannot be listed may still be passed through.

@@ -61,11 +61,29 @@ void read_key_quota(kernel_facts& out) {
     return seen.uid != 0 && seen.kernel.apparmor_restricts == "1";
 }
 
+// The profile of the Debian package is for this path alone.
+constexpr std::string_view packaged_program = "/usr/bin/glove";
+
+// Whether a path means itself in a shell, in printf and in a profile.
+[[nodiscard]] auto is_plain(std::string_view path) -> bool {
+    return path.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                  "0123456789/._+-") == std::string_view::npos;
+}
+
 // One line that can be pasted.
 [[nodiscard]] auto profile_advice(const facts& seen) -> std::string {
-    return "as root run: printf 'abi <abi/4.0>,\\nprofile glove " + seen.program +
-           " flags=(unconfined) { userns, }\\n' > /etc/apparmor.d/glove && apparmor_parser -r "
-           "/etc/apparmor.d/glove";
+    if (seen.program == packaged_program)
+        return "as root load the profile of the package: apparmor_parser -r /etc/apparmor.d/glove; "
+               "where that file is missing: apt-get install --reinstall glove";
+    if (!is_plain(seen.program))
+        return "move this program to a path of plain letters, such as /usr/local/bin/glove, and "
+               "ask again";
+    return "install the Debian package of Glove, which brings a profile for " +
+           std::string{packaged_program} +
+           "; for this program, as root run: printf 'abi <abi/4.0>,\\nprofile glove-copy " +
+           seen.program +
+           " flags=(unconfined) { userns, }\\n' > /etc/apparmor.d/glove-copy && apparmor_parser -r "
+           "/etc/apparmor.d/glove-copy";
 }
 
 // Which of the switches keeps user namespaces away, from the most certain to the least.

@@ -20,7 +20,7 @@ constexpr int most_depth = 64;
 
 [[nodiscard]] auto open_directory(sys::fd_ref in, const std::string& name)
     -> result<sys::unique_fd> {
-    return sys::open_beneath(in, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    return sys::open_within(in, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
 }
 
 class copier {
@@ -31,7 +31,7 @@ public:
         -> result<> {
         if (depth == 0 || budget_.entries == 0) return too_large(name);
         --budget_.entries;
-        GLOVE_TRY(const auto pin, sys::open_beneath(from, name, O_PATH | O_NOFOLLOW));
+        GLOVE_TRY(const auto pin, sys::open_within(from, name, O_PATH | O_NOFOLLOW));
         GLOVE_TRY(const auto facts, sys::inspect(pin));
         switch (facts.identity.type) {
         case S_IFLNK: {
@@ -50,7 +50,7 @@ private:
     [[nodiscard]] auto copy_file(sys::fd_ref from, const std::string& name, sys::fd_ref to,
                                  const sys::file_facts& facts) -> result<> {
         GLOVE_TRY(const auto in,
-                  sys::open_beneath(from, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
+                  sys::open_within(from, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
         GLOVE_TRY(const auto now, sys::inspect(in));
         if (now.identity != facts.identity)
             return fail(errc::conflict, "quarantine.copy", name + " was replaced meanwhile");
@@ -103,7 +103,7 @@ private:
 
 // Moving a directory changes what it holds as its parent, which takes the right to write to it.
 [[nodiscard]] auto open_up(sys::fd_ref in, const std::string& name) -> bool {
-    const auto pin = sys::open_beneath(in, name, O_PATH | O_NOFOLLOW | O_DIRECTORY);
+    const auto pin = sys::open_within(in, name, O_PATH | O_NOFOLLOW | O_DIRECTORY);
     if (!pin) return false;
     const auto own = "/proc/self/fd/" + std::to_string(pin->get());
     return ::chmod(own.c_str(), 0700) == 0;
@@ -114,7 +114,7 @@ private:
 auto copy_and_remove(sys::fd_ref from, const std::string& name, sys::fd_ref to, copy_budget budget)
     -> result<> {
     // What a copy that fails leaves is removed again, so it must be all its own.
-    if (sys::open_beneath(to, name, O_PATH | O_NOFOLLOW))
+    if (sys::open_within(to, name, O_PATH | O_NOFOLLOW))
         return fail_os("quarantine.copy", EEXIST, name);
     if (auto copied = copier{budget}.copy(from, name, to, most_depth); !copied) {
         (void)remove_all(to, name, most_depth);

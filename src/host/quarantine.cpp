@@ -25,7 +25,7 @@ using container::run_manifest;
     const auto above = slash == std::string::npos ? std::string{} : what.path.substr(0, slash);
     const auto name = slash == std::string::npos ? what.path : what.path.substr(slash + 1);
     GLOVE_TRY(const auto parent,
-              sys::open_beneath(root, above, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+              sys::open_within(root, above, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
     const auto full = container::full_path(from, what);
     GLOVE_TRY(const auto target, sys::make_private_directory(into + sys::parent_of(full)));
     GLOVE_CHECK(move_away(parent, name, target));

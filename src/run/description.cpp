@@ -112,6 +112,7 @@ void write_plan(json& w, const container::plan& plan) {
     for (const auto& word : plan.argv) w.element(word);
     w.end_array();
     w.member("work_directory", plan.work_directory);
+    w.member("home", plan.home);
     w.member("uid", plan.user.uid);
     w.member("gid", plan.user.gid);
     w.member("network", to_string(plan.network));
@@ -272,6 +273,10 @@ auto explain_text(const container::plan& plan) -> std::string {
     out += section("Released by --unprotect", paths_text(plan.released));
     out += section("Can be read (system)", names(plan, bound(access::read, origin::system)));
     out += section("Private and writable, gone afterwards", names(plan, kind(entry_kind::scratch)));
+    if (plan.home)
+        out += section(
+            "Private and writable, kept",
+            fmt::format("  {}: the home {}\n", container::home_directory, printable(*plan.home)));
     out += section("Devices", names(plan, kind(entry_kind::device)));
     out += section("Environment", variables);
     out += section("Network", network_text(plan));

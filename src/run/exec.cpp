@@ -26,22 +26,15 @@ namespace glove::run {
 
 namespace {
 
-// Absolute, with the caller's working directory in front when needed.
-[[nodiscard]] auto absolute(const std::string& path) -> result<std::string> {
-    if (path.starts_with('/')) return path;
-    GLOVE_TRY(auto here, container::resolve("."));
-    return here.real + "/" + path;
-}
-
 [[nodiscard]] auto find_places(const exec_request& request) -> result<file_places> {
     file_places out;
     GLOVE_TRY(out.state, sys::state_directory());
     GLOVE_TRY(out.configuration, sys::configuration_directory());
     if (request.audit_log) {
-        GLOVE_TRY(out.audit_log, absolute(*request.audit_log));
+        GLOVE_TRY(out.audit_log, sys::absolute(*request.audit_log));
     }
     if (request.report) {
-        GLOVE_TRY(out.report, absolute(*request.report));
+        GLOVE_TRY(out.report, sys::absolute(*request.report));
     }
     return out;
 }
@@ -181,7 +174,7 @@ namespace {
 void tell_before(const container::plan& plan) {
     for (const auto& note : plan.notes)
         (void)std::fputs(("glove: " + printable(note) + "\n").c_str(), stderr);
-    if (plan.has_workspace || ::isatty(2) != 1) return;
+    if (plan.has_workspace || plan.home || ::isatty(2) != 1) return;
     (void)std::fputs("glove: no --workspace was given, so the agent starts in an empty private "
                      "directory that is gone afterwards\n",
                      stderr);
@@ -203,7 +196,8 @@ void tell_before(const container::plan& plan) {
     GLOVE_CHECK(check_streams());
     GLOVE_TRY(const auto open_files, container::raise_open_files());
     GLOVE_TRY(const auto places, find_places(request));
-    request.profile.control_paths = {places.state, places.state + "/audit", places.configuration};
+    request.profile.control_paths = {places.state, places.state + "/audit", places.state + "/homes",
+                                     places.state + "/credentials", places.configuration};
     if (!places.audit_log.empty()) request.profile.control_paths.push_back(places.audit_log);
     if (places.report) request.profile.control_paths.push_back(*places.report);
     GLOVE_TRY(auto plan, container::make_plan(request.profile));

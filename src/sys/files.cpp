@@ -1,12 +1,16 @@
 // Files that others may have prepared: opened without following links, checked on the open
-// descriptor, replaced whole by a rename. Never decides on a path what it can ask of a descriptor.
+// descriptor, replaced whole: complete before they get their name. Never decides on a path what it
+// can ask of a descriptor.
 #include "sys/syscalls.hpp"
+#include <array>
 #include <climits>
 #include <cstdio>
+#include <cstdlib>
 #include <dirent.h>
 #include <glove/sys/entropy.hpp>
 #include <glove/sys/files.hpp>
 #include <memory>
+#include <optional>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -45,12 +49,16 @@ auto pin(const std::string& path, follow last) -> result<unique_fd> {
     return fd;
 }
 
-auto open_beneath(fd_ref directory, const std::string& path, int flags) -> result<unique_fd> {
+auto open_within(fd_ref directory, const std::string& path, int flags) -> result<unique_fd> {
     ::open_how how{};
     how.flags = static_cast<std::uint64_t>(flags) | O_CLOEXEC;
     how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
-    unique_fd fd{openat2(directory.get(), path.empty() ? "." : path.c_str(), how)};
-    if (!fd) return fail_os("file.open_beneath", errno, path);
+    const char* const name = path.empty() ? "." : path.c_str();
+    unique_fd fd{openat2(directory.get(), name, how)};
+    // EAGAIN: a rename elsewhere kept the kernel from being sure; it is never an answer.
+    for (int again = 0; !fd && errno == EAGAIN && again < 32; ++again)
+        fd = unique_fd{openat2(directory.get(), name, how)};
+    if (!fd) return fail_os("file.open_within", errno, path);
     return fd;
 }
 
@@ -67,7 +75,27 @@ auto inspect(fd_ref file) -> result<file_facts> {
         .owner = found.stx_uid,
         .links = found.stx_nlink,
         .size = found.stx_size,
+        .changed_ns = found.stx_ctime.tv_sec * 1'000'000'000LL + found.stx_ctime.tv_nsec,
     };
+}
+
+auto absolute(const std::string& path) -> result<std::string> {
+    if (path.starts_with('/')) return path;
+    const std::unique_ptr<char, decltype(&::free)> here{::get_current_dir_name(), ::free};
+    if (here == nullptr) return fail_os("file.working_directory");
+    return (std::string{here.get()} += '/') += path;
+}
+
+auto open_beneath(fd_ref root, const std::string& path, int flags) -> result<unique_fd> {
+    ::open_how how{};
+    how.flags = static_cast<std::uint64_t>(flags) | O_CLOEXEC | O_NOCTTY;
+    how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV;
+    unique_fd fd{openat2(root.get(), path.c_str(), how)};
+    // EAGAIN: a rename elsewhere kept the kernel from being sure; it is never an answer.
+    for (int again = 0; !fd && errno == EAGAIN && again < 32; ++again)
+        fd = unique_fd{openat2(root.get(), path.c_str(), how)};
+    if (!fd) return fail_os("file.open_beneath", errno, path);
+    return fd;
 }
 
 auto read_link(const std::string& path) -> result<std::string> {
@@ -91,7 +119,7 @@ auto read_link_of(fd_ref link) -> result<std::string> {
 auto list_names(fd_ref root, const std::string& path)
     -> result<std::vector<std::pair<std::string, ::mode_t>>> {
     std::vector<std::pair<std::string, ::mode_t>> out;
-    auto opened = open_beneath(root, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
+    auto opened = open_within(root, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
     if (!opened) {
         if (const int os = opened.error().os; os == ENOENT || os == ENOTDIR || os == ELOOP)
             return out;
@@ -209,6 +237,15 @@ auto make_private_directory(const std::string& path) -> result<unique_fd> {
     return directory;
 }
 
+auto make_directory_in(fd_ref directory, const std::string& name) -> result<unique_fd> {
+    {
+        const umask_for_owner private_modes;
+        if (::mkdirat(directory.get(), name.c_str(), 0700) != 0 && errno != EEXIST)
+            return fail_os("file.make_directory", errno, name);
+    }
+    return open_beneath(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+}
+
 auto open_private_append(fd_ref directory, const std::string& name) -> result<unique_fd> {
     constexpr int flags = O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
     auto file = open_plain(directory.get(), name.c_str(), flags | O_CREAT | O_EXCL, 0600);
@@ -227,15 +264,38 @@ struct new_file {
     std::string name;
 };
 
-// A file that becomes `name` when it is complete.
-[[nodiscard]] auto make_beside(fd_ref directory, const std::string& name) -> result<new_file> {
+[[nodiscard]] auto name_beside(const std::string& name) -> result<std::string> {
     system_entropy random;
     GLOVE_TRY(const auto suffix, random_id(random));
-    new_file out{.file = {}, .name = "." + name + "." + suffix};
-    out.file = open_plain(directory.get(), out.name.c_str(),
-                          O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
-    if (!out.file) return fail_os("file.create", errno, name);
-    return out;
+    return "." + name + "." + suffix;
+}
+
+// A file that becomes `name` when it is complete.
+[[nodiscard]] auto make_beside(fd_ref directory, const std::string& name) -> result<new_file> {
+    GLOVE_TRY(auto other, name_beside(name));
+    auto file =
+        open_plain(directory.get(), other.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+    if (!file) return fail_os("file.create", errno, name);
+    return new_file{std::move(file), std::move(other)};
+}
+
+// A file without a name, which ends with the process; not every file system has them.
+[[nodiscard]] auto make_unnamed(fd_ref directory) -> unique_fd {
+    return open_plain(directory.get(), ".", O_WRONLY | O_TMPFILE, 0600);
+}
+
+[[nodiscard]] auto give_name(fd_ref file, fd_ref directory, const std::string& name) -> bool {
+    const auto from = "/proc/self/fd/" + std::to_string(file.get());
+    return ::linkat(AT_FDCWD, from.c_str(), directory.get(), name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+}
+
+[[nodiscard]] auto move_over(fd_ref directory, const std::string& from, const std::string& name,
+                             unsigned flags) -> result<> {
+    if (::renameat2(directory.get(), from.c_str(), directory.get(), name.c_str(), flags) == 0)
+        return {};
+    auto refused = fail_os("file.rename", errno, name);
+    (void)::unlinkat(directory.get(), from.c_str(), 0);
+    return refused;
 }
 
 } // namespace
@@ -250,21 +310,61 @@ auto check_replaceable(fd_ref directory, const std::string& name) -> result<> {
             return fail(errc::not_permitted, "file.replace", name + " belongs to another user");
     } else if (errno != ENOENT) return fail_os("file.replace", errno, name);
     // Permission is not enough: /proc and /sys let root write and take no file.
+    if (make_unnamed(directory)) return {};
     GLOVE_TRY(const auto trial, make_beside(directory, name));
     if (::unlinkat(directory.get(), trial.name.c_str(), 0) != 0)
         return fail_os("file.replace", errno, name);
     return {};
 }
 
+namespace {
+
+[[nodiscard]] auto through_to_disk(fd_ref file, std::int64_t changed_ns) -> result<> {
+    constexpr std::int64_t second = 1'000'000'000;
+    const ::timespec when{.tv_sec = changed_ns / second, .tv_nsec = changed_ns % second};
+    const std::array times{when, when};
+    if (::futimens(file.get(), times.data()) != 0) return fail_os("file.times");
+    return sync(file);
+}
+
+// `flags` are of renameat2; with `changed_ns` the content is on the disk before it has the name.
+[[nodiscard]] auto put_file(fd_ref directory, const std::string& name, std::string_view content,
+                            std::optional<std::int64_t> changed_ns, unsigned flags) -> result<> {
+    const auto fill = [&](fd_ref file) -> result<> {
+        GLOVE_CHECK(write_all(file, content));
+        return changed_ns ? through_to_disk(file, *changed_ns) : result<>{};
+    };
+    if (const auto file = make_unnamed(directory); file) {
+        GLOVE_CHECK(fill(file));
+        if (give_name(file, directory, name)) return {};
+        // A name that is taken can only be taken over by another name.
+        GLOVE_TRY(const auto other, name_beside(name));
+        if (give_name(file, directory, other)) return move_over(directory, other, name, flags);
+    }
+    GLOVE_TRY(const auto made, make_beside(directory, name));
+    if (auto filled = fill(made.file); !filled) {
+        (void)::unlinkat(directory.get(), made.name.c_str(), 0);
+        return filled;
+    }
+    return move_over(directory, made.name, name, flags);
+}
+
+} // namespace
+
 auto replace_private_file(fd_ref directory, const std::string& name, std::string_view content)
     -> result<> {
-    GLOVE_TRY(const auto made, make_beside(directory, name));
-    auto written = write_all(made.file, content);
-    if (written &&
-        ::renameat(directory.get(), made.name.c_str(), directory.get(), name.c_str()) != 0)
-        written = fail_os("file.rename", errno, name);
-    if (!written) (void)::unlinkat(directory.get(), made.name.c_str(), 0);
-    return written;
+    return put_file(directory, name, content, std::nullopt, 0);
+}
+
+auto replace_durably(fd_ref directory, const std::string& name, std::string_view content,
+                     std::int64_t changed_ns) -> result<> {
+    GLOVE_CHECK(put_file(directory, name, content, changed_ns, 0));
+    return sync(directory);
+}
+
+auto create_private_file(fd_ref directory, const std::string& name, std::string_view content)
+    -> result<> {
+    return put_file(directory, name, content, std::nullopt, RENAME_NOREPLACE);
 }
 
 auto is_normal_absolute(std::string_view path) noexcept -> bool {

@@ -25,10 +25,4 @@ auto digest_encoder::sha256_hex() const -> result<std::string> {
     return to_hex(digest);
 }
 
-auto digest_encoder::hmac_hex(std::string_view key) const -> result<std::string> {
-    GLOVE_TRY(const auto input, bytes());
-    GLOVE_TRY(const auto digest, hmac_sha256(key, input));
-    return to_hex(digest);
-}
-
 } // namespace glove::wire

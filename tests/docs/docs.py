@@ -150,6 +150,34 @@ def options(project):
         yield "docs/man/glove.1", f"names {word}, which does not exist"
 
 
+# -- manual pages -----------------------------------------------------------------------------------
+
+def lint(text):
+    """What mandoc finds in a manual page."""
+    done = subprocess.run(["mandoc", "-T", "lint", "-W", "warning"], input=text, text=True, capture_output=True,
+                          check=False)
+    return done.stdout.splitlines()
+
+
+def verbs(project):
+    """The verbs that the program lists."""
+    return re.findall(r"^  (\w+)", project.run("--help").stdout.split("Verbs:\n")[1].split("\n\n")[0], re.M)
+
+
+def manuals(project):
+    story = project.texts["docs/man/glove.1"]
+    listed = re.findall(r"^\.TP\n\.B (\w+)$", story.split(".SH VERBS")[1].split(".SH")[0], re.M)
+    if listed != verbs(project):
+        yield "docs/man/glove.1", f"the verbs are {verbs(project)}"
+    for name, text in project.texts.items():
+        if name.startswith("docs/man/"):
+            for words in lint(text):
+                yield name, words
+    for verb in VERBS:
+        if f".BR glove\\-{verb} (1)" not in story:
+            yield "docs/man/glove.1", f"does not lead to glove-{verb}(1)"
+
+
 # -- tables and lists that repeat the program -------------------------------------------------------
 
 def table_rows(text, name):
@@ -458,8 +486,8 @@ def runs(project):
         yield "README.md", "has no command to run"
 
 
-RULES = {"links": links, "options": options, "tables": tables, "lists": lists, "constants": constants,
-         "layers": layers, "members": members, "runs": runs}
+RULES = {"links": links, "options": options, "manuals": manuals, "tables": tables, "lists": lists,
+         "constants": constants, "layers": layers, "members": members, "runs": runs}
 
 
 def findings(project, rules=None):

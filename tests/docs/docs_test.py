@@ -47,7 +47,7 @@ class Rules(unittest.TestCase):
 
     def test_links(self):
         self.fires("links", README, "(docs/exec.md)", "(docs/exex.md)", "docs/exex.md")
-        self.fires("links", README, "#ubuntu-2404-apparmor", "#ubuntu", "no such heading")
+        self.fires("links", README, "#apparmor-ubuntu-2404", "#ubuntu", "no such heading")
         self.fires("links", EXEC, "(#network)", "(#net)", "no such heading")
         self.fires("links", EXEC, "## Containers", "## Docker", "no such heading")
 
@@ -73,6 +73,12 @@ class Rules(unittest.TestCase):
             written = option.replace("-", "\\-")
             paragraph = re.search(rf"^\.TP\n\.BI? {re.escape(written)}( .*)?\n", self.project.texts[PAGE], re.M)[0]
             self.fires("options", PAGE, paragraph, ".PP\n", f"does not describe {option}")
+
+    def test_manual_pages(self):
+        self.fires("manuals", PAGE, ".SH OPTIONS", ".SH OPTIONS\n.XY", "unknown macro")
+        self.fires("manuals", PAGE, ".TH GLOVE\\-EXEC 1 2026", ".TH GLOVE\\-EXEC 1 \"\" 2026", "date")
+        self.fires("manuals", "docs/man/glove.1", ".TP\n.B log\n", ".TP\n.B logs\n", "the verbs are")
+        self.fires("manuals", "docs/man/glove.1", "See\n.BR glove\\-log (1).", "", "glove-log(1)")
 
     def test_what_follows_the_command_belongs_to_it(self):
         self.assertEqual(docs.mentioned_options("`glove exec --read A -- tar --bogus`, `git --version`"), {"--read"})

@@ -176,13 +176,8 @@ class Judge:
             return [f"hangs for {stand.LIMIT} s"]
         if result.left:
             found.append(f"{result.left} processes are left")
-        strays = result.strays
-        if case.role == "supervisor" and (not case.error or case.name == "unlinkat"):
-            # A report is written beside its name first: the kill may fall between, and what cannot
-            # be removed stays.
-            strays = [path for path in strays if not path.startswith("records/.report.json.")]
-        if strays:
-            found.append(f"files are left or gone: {strays}")
+        if result.strays:
+            found.append(f"files are left or gone: {result.strays}")
         if not result.hit:
             return found
         if result.ran and result.audit[:1] != ["agent_launch"]:

@@ -146,9 +146,28 @@ TEST(Judge, AppArmorIsToldWithAndWithoutAProfile) {
     expect_check(machine, "linux_apparmor", check_status::failed, "profile glove", "`userns,`");
     machine.kernel.apparmor_label = "unconfined";
     expect_check(machine, "linux_apparmor", check_status::failed, "no profile",
-                 "profile glove /usr/local/bin/glove flags=(unconfined) { userns, }");
+                 "profile glove-copy /usr/local/bin/glove flags=(unconfined) { userns, }");
+    machine.program = "/usr/bin/glove";
+    expect_check(machine, "linux_apparmor", check_status::failed, "no profile",
+                 "apparmor_parser -r /etc/apparmor.d/glove;");
     machine.uid = 0;
     expect_check(machine, "linux_apparmor", check_status::passed, "not those of root", "");
+}
+
+// The line is pasted into a shell of root.
+TEST(Judge, AProfileIsPrintedForAPlainPathOnly) {
+    auto machine = good_machine();
+    machine.kernel.apparmor_restricts = "1";
+    refuse(machine, ability::id_maps, EPERM);
+    for (const auto* const path : {"/opt/a b/glove", "/opt/a'b/glove", "/opt/%s/glove",
+                                   "/opt/a\nb/glove", "/opt/{a,b}/glove", "/opt/*/glove"}) {
+        machine.program = path;
+        const auto mend = found(machine, "linux_apparmor").recovery;
+        EXPECT_THAT(mend, HasSubstr("/usr/local/bin/glove")) << path;
+        EXPECT_THAT(mend, Not(HasSubstr(path)));
+    }
+    machine.program = "/opt/a-b_c+d.e/0/glove";
+    EXPECT_THAT(found(machine, "linux_apparmor").recovery, HasSubstr(machine.program));
 }
 
 TEST(Judge, AppArmorIsNotBlamedForWhatItDidNotDo) {

@@ -1,10 +1,14 @@
+#include "sys/seccomp.hpp"
 #include <algorithm>
 #include <csignal>
 #include <glove/sys/files.hpp>
 #include <gtest/gtest.h>
 #include <limits>
+#include <linux/filter.h>
 #include <support/folder.hpp>
 #include <support/forked.hpp>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 
 namespace {
@@ -95,6 +99,34 @@ TEST(Inspect, TheFactsAreThoseOfTheFile) {
     EXPECT_EQ(facts.size, 5U);
     ASSERT_EQ(::chmod(name.c_str(), 04755), 0);
     EXPECT_EQ(facts_of(name).permissions, ::mode_t{04755});
+}
+
+TEST(Absolute, AnAbsolutePathStaysAsItIs) {
+    EXPECT_EQ(sys::absolute("/a//b/../c").value(), "/a//b/../c");
+}
+
+TEST(Absolute, ARelativeOneBeginsAtTheWorkingDirectory) {
+    const folder place;
+    const auto said = test::said_by([&] {
+        ::unsetenv("PWD");
+        if (::chdir(place.path().c_str()) != 0) return std::string{"no such place"};
+        return sys::absolute("b/../c").value();
+    });
+    EXPECT_EQ(said, place.path() + "/b/../c");
+}
+
+TEST(Absolute, AWorkingDirectoryThatIsGoneIsAnError) {
+    const folder place;
+    const auto said = test::said_by([&] {
+        ::unsetenv("PWD");
+        const auto gone = place / "gone";
+        if (::mkdir(gone.c_str(), 0700) != 0 || ::chdir(gone.c_str()) != 0 ||
+            ::rmdir(gone.c_str()) != 0)
+            return std::string{"could not be set up"};
+        const auto got = sys::absolute("b");
+        return got ? *got : std::string{got.error().step};
+    });
+    EXPECT_EQ(said, "file.working_directory");
 }
 
 TEST(ReadLink, TheTargetIsGivenAsItIsStored) {
@@ -358,6 +390,72 @@ TEST(ReplacePrivateFile, TheNewFileIsWholeAndForTheOwnerAlone) {
     EXPECT_EQ(facts_of(place / "name").permissions, ::mode_t{0600});
     EXPECT_NE(facts_of(place / "name").identity, before);
     EXPECT_EQ(test::names_in(place.path()), 1U);
+}
+
+TEST(ReplacePrivateFile, AFreeNameIsTaken) {
+    const folder place;
+    const auto directory = open_directory(place.path());
+    ASSERT_TRUE(sys::replace_private_file(directory, "name", "content").has_value());
+    EXPECT_EQ(test::content_of(place / "name"), "content");
+    EXPECT_EQ(facts_of(place / "name").permissions, ::mode_t{0600});
+    EXPECT_EQ(test::names_in(place.path()), 1U);
+}
+
+TEST(ReplacePrivateFile, KilledWhileItWritesItLeavesNothing) {
+    const folder place;
+    const auto killed = test::forked([&] {
+        const auto directory = open_directory(place.path());
+        const ::rlimit limit{10'000, 10'000};
+        test::prepared(::setrlimit(RLIMIT_FSIZE, &limit) == 0, "setrlimit"); // SIGXFSZ ends it
+        (void)sys::replace_private_file(directory, "name", std::string(10'001, 'x'));
+        return std::string{"lives"};
+    });
+    ASSERT_TRUE(WIFSIGNALED(killed.wait_status)) << killed.said;
+    EXPECT_EQ(test::names_in(place.path()), 0U);
+}
+
+// In the child only: a file system without unnamed files, or a /proc that gives them no name.
+void refuse_unnamed_files(long call, std::uint32_t bits) {
+    const ::sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(::seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(call), 0, 4),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, sys::seccomp::argument(call == SYS_openat ? 2 : 4)),
+        BPF_STMT(BPF_ALU | BPF_AND | BPF_K, bits),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, bits, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EOPNOTSUPP),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const ::sock_fprog program{std::size(code), const_cast<::sock_filter*>(code)};
+    test::prepared(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+                       ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0,
+                   "filter");
+}
+
+TEST(ReplacePrivateFile, WithoutUnnamedFilesItWorksAsWell) {
+    struct row {
+        long call;
+        std::uint32_t bits;
+    };
+    for (const auto& [call, bits] :
+         {row{SYS_openat, O_TMPFILE}, row{SYS_linkat, AT_SYMLINK_FOLLOW}}) {
+        const folder place;
+        place.file("name", "old", 0644);
+        const auto said = test::said_by([&] {
+            refuse_unnamed_files(call, bits);
+            const auto directory = open_directory(place.path());
+            const auto both = [&](const char* name) {
+                return sys::check_replaceable(directory, name) &&
+                       sys::replace_private_file(directory, name, "new");
+            };
+            return std::string{both("name") && both("other") ? "written" : "refused"};
+        });
+        EXPECT_EQ(said, "written");
+        for (const auto* const name : {"name", "other"}) {
+            EXPECT_EQ(test::content_of(place / name), "new");
+            EXPECT_EQ(facts_of(place / name).permissions, ::mode_t{0600});
+        }
+        EXPECT_EQ(test::names_in(place.path()), 2U);
+    }
 }
 
 TEST(ReplacePrivateFile, WhoHoldsTheOldFileStillReadsIt) {

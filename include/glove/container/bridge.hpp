@@ -17,7 +17,6 @@ namespace glove::container {
 // Where programs inside find the proxy (HTTP and SOCKS5), and the name service when there is one.
 // The port is outside of the range from which the kernel picks ports for connections.
 inline constexpr std::uint16_t proxy_port = 61080;
-inline constexpr std::string_view proxy_url = "http://127.0.0.1:61080";
 inline constexpr std::string_view name_server = "127.0.0.53";
 
 // IPv4 addresses are in host byte order.

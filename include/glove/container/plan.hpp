@@ -75,6 +75,7 @@ struct plan {
     std::vector<std::string> environment; // NAME=VALUE
     std::string work_directory;
     bool has_workspace = false;
+    std::optional<std::string> home; // the name of the home that is kept
     user_identity user;
     network_tier network = network_tier::offline;
     std::optional<bridge_plan> bridge;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <glove/container/network_tier.hpp>
+#include <glove/sys/files.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,6 +38,15 @@ struct egress_wish {
     unsigned connections = 256;         // at once; further ones wait
 };
 
+// A directory of the host that is the agent's home instead of a private one that ends with the run.
+struct kept_home {
+    std::string name; // for people
+    std::string path; // canonical
+    // What was opened there; without a type for a plan that is only explained, and nothing is
+    // there.
+    sys::file_identity identity;
+};
+
 struct profile {
     std::vector<std::string> argv; // never empty
     std::optional<std::string> workspace;
@@ -47,6 +57,7 @@ struct profile {
     network_tier network = network_tier::offline;
     egress_wish egress;
     container::limits limits;
+    std::optional<kept_home> home;
     // Glove's own files: no grant may hold one or lie inside one.
     std::vector<std::string> control_paths;
 };

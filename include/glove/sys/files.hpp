@@ -30,6 +30,8 @@ struct file_facts {
     ::uid_t owner = 0;
     std::uint64_t links = 0;
     std::uint64_t size = 0; // bytes
+    // The kernel's own note of the last change, in nanoseconds since 1970: nobody can set it.
+    std::int64_t changed_ns = 0;
 };
 
 enum class follow : std::uint8_t {
@@ -41,10 +43,17 @@ enum class follow : std::uint8_t {
 // O_PATH descriptor of what `path` names now: it stays this inode whatever happens to the name.
 [[nodiscard]] auto pin(const std::string& path, follow last) -> result<unique_fd>;
 // Opens what `path` names below `directory`. No component may be a link, but with O_PATH and
-// O_NOFOLLOW the last, which is opened itself; nothing leads out of the directory.
-[[nodiscard]] auto open_beneath(fd_ref directory, const std::string& path, int flags)
+// O_NOFOLLOW the last, which is opened itself; nothing leads out of the directory, but onto what is
+// mounted in it. An empty path is the directory.
+[[nodiscard]] auto open_within(fd_ref directory, const std::string& path, int flags)
     -> result<unique_fd>;
 [[nodiscard]] auto inspect(fd_ref file) -> result<file_facts>;
+// `path` with the caller's working directory in front, unless it is absolute; links are kept.
+[[nodiscard]] auto absolute(const std::string& path) -> result<std::string>;
+// Opens the relative `path` below `root`: no component may be a link, lead out of `root` or onto
+// another mount.
+[[nodiscard]] auto open_beneath(fd_ref root, const std::string& path, int flags)
+    -> result<unique_fd>;
 // Target of a symbolic link; EINVAL (errc::invalid_input) when `path` is something else.
 [[nodiscard]] auto read_link(const std::string& path) -> result<std::string>;
 // Target of a link that is pinned itself.
@@ -68,6 +77,10 @@ inline constexpr std::size_t most_names = 4096; // of one directory
 [[nodiscard]] auto make_directory(const std::string& path) -> result<unique_fd>;
 // The same, and the last one must be owned by the caller, not a link, and closed to other writers.
 [[nodiscard]] auto make_private_directory(const std::string& path) -> result<unique_fd>;
+// Opens the directory `name` of `directory`, which is neither a link nor a mount, and makes it with
+// mode 0700 when there is none.
+[[nodiscard]] auto make_directory_in(fd_ref directory, const std::string& name)
+    -> result<unique_fd>;
 // Opens `name` in `directory` for appending, creating it 0600. An existing file must be regular,
 // owned by the caller, mode 0600 and have one link.
 [[nodiscard]] auto open_private_append(fd_ref directory, const std::string& name)
@@ -75,10 +88,18 @@ inline constexpr std::size_t most_names = 4096; // of one directory
 // Whether `replace_private_file` may be expected to work: the directory takes a new file, and
 // `name` is free or a regular file of the caller.
 [[nodiscard]] auto check_replaceable(fd_ref directory, const std::string& name) -> result<>;
-// Replaces `name` in `directory` (a new 0600 file, renamed into place) so that a reader sees the
-// old content or the whole new one.
+// Replaces `name` in `directory` by a new 0600 file, so that a reader sees the old content or the
+// whole new one. Killed, it leaves nothing of its own behind, but for two moments: a file system
+// without unnamed files, and the two calls in which a second name takes the first one over.
 [[nodiscard]] auto replace_private_file(fd_ref directory, const std::string& name,
                                         std::string_view content) -> result<>;
+// The same, through to the disk. `changed_ns` becomes the time of the file's last change.
+[[nodiscard]] auto replace_durably(fd_ref directory, const std::string& name,
+                                   std::string_view content, std::int64_t changed_ns) -> result<>;
+// A new 0600 file, whole from the moment it has its name; errc::conflict when the name is taken, by
+// whatever it is.
+[[nodiscard]] auto create_private_file(fd_ref directory, const std::string& name,
+                                       std::string_view content) -> result<>;
 
 // Lexical helpers on absolute paths; no file system access.
 // "/a//b/./c/" -> "/a/b/c". Dot-dot is refused by callers, not folded: it is not lexical.

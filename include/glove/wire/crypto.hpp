@@ -1,5 +1,5 @@
-// SHA-256, HMAC-SHA-256 and comparison in constant time. One source file knows the library behind
-// it.
+// SHA-256, HMAC-SHA-256 and comparison in constant time. Two source files know the library
+// behind it.
 #pragma once
 #include <array>
 #include <cstdint>

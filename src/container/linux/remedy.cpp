@@ -1,7 +1,8 @@
 // Says what to do about a refused step, and only when a fact of this machine proves the cause.
-#include <array>
+#include "container/mount_table.hpp"
 #include <cerrno>
 #include <glove/container/probe.hpp>
+#include <glove/sys/files.hpp>
 #include <unistd.h>
 
 namespace glove::container {
@@ -16,8 +17,8 @@ namespace {
 }
 
 constexpr std::string_view apparmor_advice =
-    "AppArmor restricts unprivileged user namespaces on this machine: as root run: sysctl -w "
-    "kernel.apparmor_restrict_unprivileged_userns=0";
+    "AppArmor restricts unprivileged user namespaces on this machine, and this program needs a "
+    "profile: the Debian package brings one, and glove doctor prints one for this program";
 constexpr std::string_view filter_advice =
     "a system-call filter of the surrounding container forbids this: allow user namespaces there "
     "(Docker: --security-opt seccomp=unconfined), or run Glove outside of it";
@@ -57,8 +58,8 @@ auto own_status(std::string_view name) -> std::string {
 
 // procfs may only be mounted where no part of the outer /proc is covered.
 auto proc_is_covered() -> bool {
-    const auto mounts = sys::read_file("/proc/self/mountinfo", 16UL * 1024 * 1024).value_or("");
-    return mounts.find(" /proc/") != std::string::npos;
+    const auto mounts = mount_table::read();
+    return mounts && mounts->covers_proc();
 }
 
 auto remedy_for(std::string_view step, int os) -> std::string {

@@ -1,12 +1,11 @@
 // Hands out the generated arrays, and holds the one program that is short enough to be read as it
 // is.
 #include "container/linux/seccomp_bpf.hpp"
+#include "sys/seccomp.hpp"
 #include <array>
-#include <bit>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <linux/audit.h>
 #include <linux/seccomp.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -14,22 +13,13 @@
 
 namespace glove::container::seccomp {
 namespace {
-#if defined(__x86_64__) && !defined(__ILP32__)
+#if defined(__x86_64__)
 #include "seccomp_bpf_x86_64.inc"
-constexpr std::uint32_t own_architecture = AUDIT_ARCH_X86_64;
-#elif defined(__aarch64__) && !defined(__ILP32__)
-#include "seccomp_bpf_arm64.inc"
-constexpr std::uint32_t own_architecture = AUDIT_ARCH_AARCH64;
 #else
-#error "there is no system call table for this machine"
+#include "seccomp_bpf_arm64.inc"
 #endif
 
-// The low half of an argument: the kernel takes an int and ignores the rest.
-constexpr auto argument(unsigned index) -> std::uint32_t {
-    return static_cast<std::uint32_t>(offsetof(::seccomp_data, args) +
-                                      index * sizeof(std::uint64_t));
-}
-static_assert(std::endian::native == std::endian::little);
+using sys::seccomp::argument;
 
 constexpr ::sock_filter load(std::uint32_t offset) {
     return BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offset);
@@ -119,7 +109,7 @@ constexpr auto bridge_program = [] {
     std::array<::sock_filter, 3 + 1 + bridge_calls.size() * 2 + 9> out{};
     std::size_t at = 0;
     out[at++] = load(offsetof(::seccomp_data, arch));
-    out[at++] = BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, own_architecture, 1, 0);
+    out[at++] = BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, sys::seccomp::machine, 1, 0);
     out[at++] = end_process;
     out[at++] = load(offsetof(::seccomp_data, nr));
     for (const auto number : bridge_calls) {

@@ -1,7 +1,7 @@
 // The filter is a list that is read from top to bottom: what is not on it answers EPERM.
 #include "net/proxy/confine.hpp"
+#include "sys/seccomp.hpp"
 #include "sys/syscalls.hpp"
-#include <bit>
 #include <cerrno>
 #include <climits>
 #include <csignal>
@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <glove/sys/fd.hpp>
 #include <glove/sys/files.hpp>
-#include <linux/audit.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/netlink.h>
@@ -28,20 +27,8 @@ namespace glove::net::proxy {
 
 namespace {
 
-#if defined(__x86_64__) && !defined(__ILP32__)
-constexpr std::uint32_t machine = AUDIT_ARCH_X86_64;
-#elif defined(__aarch64__) && !defined(__ILP32__)
-constexpr std::uint32_t machine = AUDIT_ARCH_AARCH64;
-#else
-#error "there is no filter for this machine"
-#endif
-static_assert(std::endian::native == std::endian::little);
-
-// The low half of an argument: the kernel takes an int and ignores the rest.
-constexpr auto argument(unsigned index) -> std::uint32_t {
-    return static_cast<std::uint32_t>(offsetof(::seccomp_data, args) +
-                                      index * sizeof(std::uint64_t));
-}
+using sys::seccomp::argument;
+using sys::seccomp::machine;
 
 class program {
 public:
