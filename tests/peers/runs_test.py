@@ -2,9 +2,9 @@
 the host's loopback.
 
 The model is a script, so what an agent does is known: it works in its workspace, and then reaches for
-the home, for another place of the network, and for the servers of the host. The agents are the real
-ones. Judged from outside: the files, what the agent told its model, the packets that left the host and
-the audit record.
+a hook of its repository, for the home, for another place of the network, and for the servers of the
+host. The agents are the real ones. Judged from outside: the files, what the agent told its model, the
+packets that left the host and the audit record.
 """
 import os
 import shlex
@@ -15,7 +15,8 @@ import inside
 import scripted_model
 import world
 
-WORK = "cat notes; echo made inside > made; echo more >> notes; pwd"
+COMMIT = "git -c user.name=a -c user.email=a@agent.example commit -qm one"
+WORK = f"cat notes; echo made inside > made; echo more >> notes; git add notes && {COMMIT} && echo committed; pwd"
 SECRET = "the secret of the home"
 
 
@@ -27,7 +28,10 @@ class Runs(egress_case.Case):
         self.secret = os.path.join(self.place.folder("home", ".ssh"), "id")
         with open(self.secret, "w", encoding="utf-8") as file:
             file.write(SECRET)
+        self.place.bare("git", "init", "-q")
+        self.hook = os.path.join(self.place.workspace, ".git", "hooks", "post-checkout")
         self.reach = (
+            "echo true > .git/hooks/post-checkout; echo hook $?;"
             f"cat {shlex.quote(self.secret)}; echo home $?;"
             f"touch {shlex.quote(os.path.dirname(self.secret))}/new; echo touch $?;"
             f"curl -sS --max-time 20 https://{world.CLOSED}/hello; echo other $?;"
@@ -36,11 +40,12 @@ class Runs(egress_case.Case):
     def outside(self):
         """The same commands on the host, where they succeed: what fails inside fails because of glove."""
         done = self.bare("bash", "-c", self.reach)
-        for words in (SECRET, "home 0", "touch 0", "other 0", "connected"):
+        for words in ("hook 0", SECRET, "home 0", "touch 0", "other 0", "connected"):
             self.assertIn(words, done.out, done)
         self.assertTrue(inside.wait_until(lambda: self.arrived), done)
         self.arrived.clear()
         os.remove(os.path.join(os.path.dirname(self.secret), "new"))
+        os.remove(self.hook)
         egress_case.ask("clear")
         self.before = len(egress_case.wire())
 
@@ -74,6 +79,7 @@ class Runs(egress_case.Case):
 
     def worked(self, told):
         self.assertIn("notes of the workspace", told)
+        self.assertIn("committed", told)
         self.assertIn(self.place.workspace, told)
         with open(os.path.join(self.place.workspace, "made"), encoding="utf-8") as file:
             self.assertEqual(file.read(), "made inside\n")
@@ -82,9 +88,10 @@ class Runs(egress_case.Case):
 
     def was_refused(self, told):
         self.assertNotIn(SECRET, told)
-        for words in ("home 1", "touch 1", "403", "other 56"):
+        for words in ("hook 1", "home 1", "touch 1", "403", "other 56"):
             self.assertIn(words, told)
         self.assertNotIn("connected", told)
+        self.assertFalse(os.path.exists(self.hook))
         self.assertEqual(os.listdir(os.path.dirname(self.secret)), ["id"])
         self.assertEqual(self.arrived, [])
 
