@@ -37,7 +37,7 @@ def offer(place):
 
 def contained(name, *arguments):
     """Options and command of a contained run of an agent."""
-    return ["--read", AGENTS, "--read", NODE], ["env", f"PATH={SEARCH_PATH}", name, *arguments]
+    return ["-p", name], [name, *arguments]
 
 
 # -- how a model on the loopback drives them ----------------------------------------------------------
