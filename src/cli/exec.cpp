@@ -19,14 +19,9 @@ namespace {
 
 constexpr const char* examples = R"(Examples:
   glove exec --workspace . -- bash
-  glove exec --workspace . --read ~/notes --env ANTHROPIC_API_KEY -- ./agent
-  glove exec --workspace . --hide .env --net local -- npm test
-  glove exec --workspace . --egress-allow api.example.com -- ./agent
   glove exec -p claude
+  glove exec --workspace . --read ~/notes --egress-allow api.example.com -- ./agent
   glove exec --workspace . --explain -- bash
-
-Inside, HOME is a private /home/agent and PATH holds the system's directories
-only: --path adds your own, and -p the program of a profile.
 
 Exit status: the command's own, 128+n when signal n ended it; 2 usage,
 125 the sandbox was refused, 126 not executable, 127 not found.)";
@@ -99,7 +94,7 @@ void declare(CLI::App& app, exec_words& words) {
     repeatable(app, "--env", words.environment, "NAME[=VALUE]",
                "Pass a variable on, or set it (repeatable)");
     app.add_option("--home", words.home,
-                   "Home that is kept for further runs; none (default): private, gone afterwards")
+                   "Home that is kept; none (default): private, gone afterwards")
         ->type_name("NAME");
     app.add_option("--net", words.network,
                    "offline (default), local (own loopback only) or sealed (no sockets)")
@@ -114,7 +109,7 @@ void declare(CLI::App& app, exec_words& words) {
         ->type_name("COUNT");
     app.add_option_function<std::string>(
            "--ssh-agent", [&profile](const std::string& key) { profile.ssh_agent = key; },
-           "Let it have signatures of one key of your ssh agent (default: the only one)")
+           "Let one key of your ssh agent sign (default: the only one)")
         ->type_name("[KEY]")
         ->expected(0, 1);
     app.add_option("--wall-time", words.wall_time_ms, "End the command after TIME: 90s, 10m, 2h")
@@ -130,7 +125,7 @@ void declare(CLI::App& app, exec_words& words) {
         ->transform(size());
     auto* const pty = app.add_flag_callback(
         "--pty", [&words] { words.request.terminal = run::terminal_wish::always; },
-        "Give it a terminal of its own on all three streams");
+        "Give it a terminal on all three streams");
     app.add_flag_callback(
            "--no-pty", [&words] { words.request.terminal = run::terminal_wish::never; },
            "Give it pipes where yours are a terminal")

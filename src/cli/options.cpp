@@ -11,9 +11,14 @@ namespace {
 
 class help_layout final : public CLI::Formatter {
 public:
-    explicit help_layout(std::string usage) : usage_{std::move(usage)} { column_width(26); }
+    explicit help_layout(std::string usage) : usage_{std::move(usage)} { column_width(30); }
     auto make_usage(const CLI::App*, std::string) const -> std::string override {
         return "usage: " + usage_ + "\n";
+    }
+    // What excludes what is said by the words of the options.
+    auto make_option_opts(const CLI::Option* option) const -> std::string override {
+        const auto all = CLI::Formatter::make_option_opts(option);
+        return all.substr(0, all.find(" Excludes:"));
     }
     auto make_footer(const CLI::App* app) const -> std::string override {
         return app->get_footer() + "\n";

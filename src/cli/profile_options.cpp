@@ -14,7 +14,11 @@ namespace {
 // Whether what was given on the command line stands in the place of this word of the profile.
 [[nodiscard]] auto is_replaced(const CLI::App& parsed, const host::profile_option& option) -> bool {
     const auto* const given = parsed.get_option_no_throw(std::string{option.row->flag});
-    if (given == nullptr || given->count() == 0) return false;
+    if (given == nullptr) return false;
+    if (std::ranges::any_of(given->get_excludes(),
+                            [](const CLI::Option* o) { return o->count() > 0; }))
+        return true;
+    if (given->count() == 0) return false;
     if (!host::is_list(*option.row)) return true;
     const auto value = std::string_view{option.word}.substr(option.row->flag.size() + 1);
     return std::ranges::any_of(given->results(), [&](const std::string& word) {

@@ -135,8 +135,9 @@ auto options_of(const effective_profile& profile) -> std::vector<profile_option>
         const auto* const values = profile.values.find(row.key);
         if (values == nullptr || row.flag.empty()) continue;
         for (const auto& value : *values) {
-            if (is_switch(row)) {
-                if (value == "true") out.push_back({&row, std::string{row.flag}});
+            if (is_switch(row) && value == "false") continue;
+            if (is_switch(row) && value == "true") {
+                out.push_back({&row, std::string{row.flag}});
                 continue;
             }
             const bool passed = row.key == "env" && value.find('=') == std::string::npos;

@@ -54,6 +54,14 @@ constexpr unsigned most_connections = 65'536;
     return is_lower(c) || is_upper(c) || is_digit(c) || c == '_';
 }
 
+// The same words serve for every project.
+[[nodiscard]] auto check_inner_path(std::string& text, const std::string& home) -> complaint {
+    if (text.starts_with('/') || text.starts_with('~')) return check_path(text, home);
+    if (!sys::is_normal_absolute("/" + text))
+        return "is not a plain path below your working directory";
+    return std::nullopt;
+}
+
 [[nodiscard]] auto check_variable(std::string& text, const std::string&) -> complaint {
     const auto name = std::string_view{text}.substr(0, text.find('='));
     if (name.empty() || is_digit(name.front()) || !std::ranges::all_of(name, is_name_byte))
@@ -107,6 +115,7 @@ constexpr std::array text_only{toml_type::text};
 constexpr std::array integer_only{toml_type::integer};
 constexpr std::array text_or_integer{toml_type::text, toml_type::integer};
 constexpr std::array truth_only{toml_type::truth};
+constexpr std::array text_or_truth{toml_type::text, toml_type::truth};
 
 constexpr setting_kind words{true, false, text_only, "an array of strings", check_word};
 constexpr setting_kind workspace{false, false, text_only,
@@ -115,6 +124,10 @@ constexpr setting_kind workspace{false, false, text_only,
 constexpr setting_kind paths{true, true, text_only,
                              "an array of strings: absolute paths, or such that begin with ~/",
                              check_path};
+constexpr setting_kind inner_paths{
+    true, true, text_only,
+    "an array of strings: paths, of which relative ones start at your working directory",
+    check_inner_path};
 constexpr setting_kind variables{true, true, text_only, "an array of strings: NAME or NAME=VALUE",
                                  check_variable};
 constexpr setting_kind tier{false, false, text_only, "a string: offline, local or sealed",
@@ -128,6 +141,9 @@ constexpr setting_kind size{false, false, text_or_integer, "a string such as \"6
                             check_size};
 constexpr setting_kind home_name{false, false, text_only, "a string: a name, or \"none\"",
                                  check_home};
+constexpr setting_kind key{false, false, text_or_truth,
+                           "a string: a fingerprint or a comment; or true, for the only key",
+                           check_word};
 constexpr setting_kind truth{false, false, truth_only, "true or false", check_nothing};
 
 // The order is that of `glove profile show`.
@@ -137,6 +153,8 @@ constexpr std::array rows{
     setting{"read", &paths, "--read", "Files and directories that may be read"},
     setting{"write", &paths, "--write", "Files and directories that may be changed"},
     setting{"hide", &paths, "--hide", "Paths inside of those that stay unreadable"},
+    setting{"unprotect", &inner_paths, "--unprotect",
+            "Protected paths that may be changed after all"},
     setting{"path", &truth, "--path", "Offer the programs of your home that are on your PATH"},
     setting{"env", &variables, "--env", "Variables that are passed on if you have them, or set"},
     setting{"home", &home_name, "--home", "The home that is kept for further runs"},
@@ -144,9 +162,11 @@ constexpr std::array rows{
     setting{"egress-allow", &rules, "--egress-allow", "Destinations that may be reached"},
     setting{"publish", &ports, "--publish", "Ports served inside that this machine may reach"},
     setting{"egress-connections", &connections, "--egress-connections", "Connections at once"},
+    setting{"ssh-agent", &key, "--ssh-agent", "The key of your ssh agent that may sign"},
     setting{"wall-time", &duration, "--wall-time", "How long the command may take"},
     setting{"output-bytes", &size, "--output-bytes", "How much it may print"},
     setting{"scratch-bytes", &size, "--scratch-bytes", "Room for its private files"},
+    setting{"pty", &truth, "--pty", "A terminal of its own on all three streams"},
 };
 
 [[nodiscard]] auto refuse(const setting& row, const std::string& what) {
@@ -191,6 +211,7 @@ constexpr std::array rows{
 [[nodiscard]] auto is_bare(const setting& row, std::string_view value) -> bool {
     // An integer is not written in quotes where it may stand without.
     if (row.kind->types.front() != toml_type::text) return true;
+    if (is_switch(row)) return value == "true" || value == "false";
     return row.kind->types.size() > 1 && parse_decimal(value, ~std::uint64_t{0} >> 1U).has_value();
 }
 
@@ -208,7 +229,9 @@ auto find_setting(std::string_view key) noexcept -> const setting* {
 }
 
 auto is_list(const setting& row) noexcept -> bool { return row.kind->appends; }
-auto is_switch(const setting& row) noexcept -> bool { return row.kind == &truth; }
+auto is_switch(const setting& row) noexcept -> bool {
+    return std::ranges::count(row.kind->types, toml_type::truth) != 0;
+}
 auto what_it_takes(const setting& row) noexcept -> std::string_view { return row.kind->takes; }
 
 auto settings::find(std::string_view key) const -> const std::vector<std::string>* {

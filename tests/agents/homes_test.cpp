@@ -73,7 +73,7 @@ TEST_F(Agents, NeitherAnotherHomeNorTheStoreNorTheRecordIsThere) {
     const auto look = "find '" + state + "' -name '*.json' 2>/dev/null; ls ~/.. ~/../..";
     EXPECT_THAT(agent("one", look + " | grep -cE 'state|glove|credentials'").output, "0\n");
     EXPECT_EQ(agent("one", "ls -A ~/..").output, "agent\n");
-    EXPECT_EQ(test::names_in(state), 3U); // audit, homes, credentials
+    EXPECT_EQ(test::names_in(state), 4U); // audit, credentials, homes, runs
 }
 
 TEST_F(Agents, ASetUserIdBitOrADeviceCannotBeLeftInAHome) {

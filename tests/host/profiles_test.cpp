@@ -52,6 +52,7 @@ auto samples() -> const std::map<std::string_view, sample>& {
         {"read", {R"(["/srv/a", "~/b", "~"])", {"/srv/a", "/home/you/b", "/home/you"}}},
         {"write", {R"(["/srv/a"])", {"/srv/a"}}},
         {"hide", {R"(["~/b/.env"])", {"/home/you/b/.env"}}},
+        {"unprotect", {R"([".vscode", "~/a"])", {".vscode", "/home/you/a"}}},
         {"path", {"true", {"true"}}},
         {"env", {R"(["KEY", "A=b=c", "E="])", {"KEY", "A=b=c", "E="}}},
         {"home", {R"("work.2")", {"work.2"}}},
@@ -59,9 +60,11 @@ auto samples() -> const std::map<std::string_view, sample>& {
         {"egress-allow", {R"([".example.com", "a.example:22"])", {".example.com", "a.example:22"}}},
         {"publish", {"[3000, 1]", {"3000", "1"}}},
         {"egress-connections", {"65536", {"65536"}}},
+        {"ssh-agent", {R"("work key")", {"work key"}}},
         {"wall-time", {R"("90s")", {"90s"}}},
         {"output-bytes", {R"("64K")", {"64K"}}},
         {"scratch-bytes", {"1048576", {"1048576"}}},
+        {"pty", {"true", {"true"}}},
     };
     return all;
 }
@@ -108,6 +111,8 @@ TEST(Configuration, WhatIsOutOfBoundsIsRefusedWithTheValueAndTheMend) {
           row{"read", R"(["./x"])", "'./x'"},
           row{"write", R"(["~other/x"])", "'~other/x'"},
           row{"hide", R"([".env"])", "'.env'"},
+          row{"unprotect", R"(["../x"])", "'../x'"},
+          row{"ssh-agent", R"("")", "''"},
           row{"workspace", R"("src")", "'src'"},
           row{"workspace", R"("..")", "'..'"},
           row{"env", R"(["1A"])", "'1A'"},

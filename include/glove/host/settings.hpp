@@ -40,6 +40,7 @@ struct setting {
 [[nodiscard]] auto find_setting(std::string_view key) noexcept -> const setting*;
 // Whether a child's values go after its parent's; otherwise they replace them.
 [[nodiscard]] auto is_list(const setting& row) noexcept -> bool;
+// Whether true and false are values of it: the option without a value, and none.
 [[nodiscard]] auto is_switch(const setting& row) noexcept -> bool;
 // "an array of strings, each a path": what the row takes, for messages and documents.
 [[nodiscard]] auto what_it_takes(const setting& row) noexcept -> std::string_view;
