@@ -101,7 +101,7 @@ void declare(CLI::App& app, exec_words& words) {
         ->type_name("TIER")
         ->check(tier());
     repeatable(app, "--egress-allow", profile.egress.allow, "RULE",
-               "What may be reached: a.example, .example.org, b.example:22 (repeatable)");
+               "What may be reached: a.example, .example.org, b.example:22");
     repeatable(app, "--publish", words.publish, "PORT",
                "Offer a port served inside on 127.0.0.1 of this machine (repeatable)");
     app.add_option("--egress-connections", profile.egress.connections,

@@ -57,7 +57,7 @@ constexpr unsigned most_connections = 65'536;
 // The same words serve for every project.
 [[nodiscard]] auto check_inner_path(std::string& text, const std::string& home) -> complaint {
     if (text.starts_with('/') || text.starts_with('~')) return check_path(text, home);
-    if (!sys::is_normal_absolute("/" + text))
+    if (text.empty() || !sys::is_normal_absolute("/" + text))
         return "is not a plain path below your working directory";
     return std::nullopt;
 }

@@ -47,9 +47,9 @@ class Project:
     def pages(self):
         return {name: text for name, text in self.texts.items() if name.endswith(".md")}
 
-    def run(self, *words, more_environment=None, **more):
+    def run(self, *words, more_environment=(), **more):
         with tempfile.TemporaryDirectory(prefix="glove-docs.") as home:
-            done = subprocess.run([self.glove, *words], env=environment(home) | (more_environment or {}), text=True,
+            done = subprocess.run([self.glove, *words], env=environment(home) | dict(more_environment), text=True,
                                   capture_output=True, check=False, timeout=SHELL_SECONDS,
                                   **({"stdin": subprocess.DEVNULL} | more))
         return done
@@ -271,7 +271,7 @@ def records(project):
         with ssh_agent(folder) as agent:
             key = folder + "/key.pub"
             project.run("exec", "--report", report + "4", "--audit-log", audit, "--ssh-agent", "--read", key, "--",
-                        "sh", "-c", f"echo x | ssh-keygen -Y sign -n file -f {key}", more_environment=agent)
+                        "sh", "-c", f"echo x | ssh-keygen -Y sign -n file -f {key}", more_environment=tuple(agent.items()))
         reports = []
         for name in (report, report + "2", report + "3", report + "4"):
             with open(name, encoding="utf-8") as file:
@@ -321,7 +321,7 @@ def profile_keys(project):
     kinds = {name: "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', takes)).replace('\\"', '"') for name, takes in
              re.findall(r"constexpr setting_kind (\w+)\{[^\"]*((?:\"(?:[^\"\\]|\\.)*\"\s*)+)", source)}
     rows = re.findall(r'setting\{"([\w-]+)",\s*&(\w+),\s*"([\w-]*)",\s*"([^"]*)"\}', source)
-    return [[f"`{key}`", kinds[kind], f"`{flag}`" if flag else "", meaning] for key, kind, flag, meaning in rows]
+    return [[f"`{key}`", kinds[kind], f"`{flag}`" if flag else "none", meaning] for key, kind, flag, meaning in rows]
 
 
 def agent_files(project):

@@ -71,7 +71,7 @@ class Rules(unittest.TestCase):
         for option in docs.real_options(self.project) - {"--help"}:
             self.fires("options", EXEC, f"| `{option}", "| `--other", f"does not describe {option}")
             written = option.replace("-", "\\-")
-            paragraph = re.search(rf"^\.TP\n\.BI? {re.escape(written)}( .*)?\n", self.project.texts[PAGE], re.M)[0]
+            paragraph = re.search(rf"^\.TP\n\.B[IR]? (\S.* )?{re.escape(written)}( .*)?\n", self.project.texts[PAGE], re.M)[0]
             self.fires("options", PAGE, paragraph, ".PP\n", f"does not describe {option}")
 
     def test_manual_pages(self):
