@@ -89,7 +89,7 @@ class Rules(unittest.TestCase):
         for page, name, wanted in docs.expected_tables(self.project):
             for row in docs.table_rows(self.project.texts[page], name):
                 self.assertGreater(len(wanted), 1)
-                line = "| " + " | ".join(row)[:12]
+                line = "| " + " | ".join(row)
                 self.fires("tables", page, line, "| other |" + line, f"table {name}")
 
     def test_the_words_in_a_table(self):
