@@ -26,16 +26,16 @@ struct open_grant {
     return facts && facts->identity.device == device && facts->identity.inode == inode;
 }
 
+// Any other failure leaves open what is there, and is told.
+[[nodiscard]] auto is_absence(const error& why) -> bool {
+    return why.os == ENOENT || why.os == ENOTDIR;
+}
+
 // git makes a directory of samples, of which none runs.
 [[nodiscard]] auto holds_only_samples(sys::fd_ref root, const std::string& path) -> bool {
     const auto names = sys::list_names(root, path);
     return names && std::ranges::all_of(
                         *names, [](const auto& entry) { return entry.first.ends_with(".sample"); });
-}
-
-[[nodiscard]] auto is_directory(sys::fd_ref root, const std::string& path) -> bool {
-    return sys::open_beneath(root, path, O_PATH | O_NOFOLLOW | O_DIRECTORY, sys::mounts::crossed)
-        .has_value();
 }
 
 void look_at_absent(open_grant& grant, const std::string& path) {
@@ -44,9 +44,9 @@ void look_at_absent(open_grant& grant, const std::string& path) {
         const auto part = path.substr(0, end);
         const auto pin =
             sys::open_beneath(grant.root, part, O_PATH | O_NOFOLLOW, sys::mounts::crossed);
-        if (!pin) return;
-        const auto facts = sys::inspect(*pin);
-        if (!facts) return;
+        if (!pin && is_absence(pin.error())) return;
+        const auto facts = pin ? sys::inspect(*pin) : std::unexpected(pin.error());
+        if (!facts) return grant.tell(finding_kind::unsearched, part);
         const bool last = end == std::string::npos;
         if (!last && facts->identity.type != S_IFLNK) continue;
         const bool hooks = last && facts->identity.type == S_IFDIR && path.ends_with("/hooks");
@@ -57,7 +57,10 @@ void look_at_absent(open_grant& grant, const std::string& path) {
 
 void look_at_repository(open_grant& grant, const std::string& directory) {
     const auto inside = directory.empty() ? std::string{} : directory + "/";
-    const auto git = is_directory(grant.root, inside + ".git") ? inside + ".git" : directory;
+    const auto inner = sys::open_beneath(grant.root, inside + ".git",
+                                         O_PATH | O_NOFOLLOW | O_DIRECTORY, sys::mounts::crossed);
+    if (!inner && !is_absence(inner.error())) grant.tell(finding_kind::unsearched, inside + ".git");
+    const auto git = inner ? inside + ".git" : directory;
     grant.tell(finding_kind::new_repository, git);
     const auto hooks = git.empty() ? "hooks" : git + "/hooks";
     const auto names = sys::list_names(grant.root, hooks);
@@ -76,14 +79,17 @@ void look_at_new(open_grant& grant) {
         if (std::ranges::find(grant.from.repositories, path) == grant.from.repositories.end())
             look_at_repository(grant, path);
     }
-    if (!seen.repositories_complete) grant.tell(finding_kind::unsearched, "");
+    if (!seen.repositories_complete || seen.failed_os != 0)
+        grant.tell(finding_kind::unsearched, "");
 }
 
 void look_at(open_grant& grant, bool complete) {
     for (const auto& row : grant.from.present) {
         const auto pin =
             sys::open_beneath(grant.root, row.path, O_PATH | O_NOFOLLOW, sys::mounts::crossed);
-        if (!pin || !is_identity(*pin, row.device, row.inode))
+        const bool unknown = !pin && !is_absence(pin.error()) && pin.error().os != ELOOP;
+        if (unknown) grant.tell(finding_kind::unsearched, row.path);
+        else if (!pin || !is_identity(*pin, row.device, row.inode))
             grant.tell(finding_kind::replaced, row.path);
     }
     for (const auto& path : grant.from.absent) look_at_absent(grant, path);

@@ -58,15 +58,24 @@ auto own_manifest::write(const std::string& directory, const run_manifest& from)
     own_manifest out;
     if (from.grants.empty()) return out;
     GLOVE_TRY(const auto text, manifest_text(from));
+    const auto name = from.run + std::string{running_ending};
     GLOVE_TRY(out.directory_, sys::make_private_directory(directory));
     GLOVE_CHECK(lock(out.directory_, LOCK_SH)); // a look at all files waits, or is waited for
-    GLOVE_TRY(out.file_,
-              sys::open_private_append(out.directory_, from.run + std::string{running_ending}));
-    GLOVE_CHECK(lock(out.file_, LOCK_EX));
+    // Whole from the first moment: who is killed here leaves none that cannot be read.
+    GLOVE_CHECK(sys::create_private_file(out.directory_, name, text));
     out.run_ = from.run;
-    GLOVE_CHECK(sys::write_all(out.file_, text));
-    GLOVE_CHECK(lock(out.directory_, LOCK_UN));
+    if (auto held = out.hold(name); !held) {
+        (void)out.conclude(false); // no run begins, so nothing of it stays
+        return std::unexpected(std::move(held).error());
+    }
     return out;
+}
+
+auto own_manifest::hold(const std::string& name) -> result<> {
+    GLOVE_TRY(file_, sys::open_private_append(directory_, name));
+    GLOVE_CHECK(lock(file_, LOCK_EX));
+    GLOVE_CHECK(lock(directory_, LOCK_UN));
+    return {};
 }
 
 auto own_manifest::conclude(bool keep) -> result<> {
@@ -79,7 +88,8 @@ auto own_manifest::conclude(bool keep) -> result<> {
 auto review_runs(const std::string& directory, std::string_view only,
                  const std::function<verdict(const past_run&)>& judge,
                  const std::function<void(const error&)>& tell) -> result<> {
-    if (!sys::exists(directory)) return {};
+    GLOVE_TRY(const bool any, sys::is_there(directory));
+    if (!any) return {};
     GLOVE_TRY(const auto opened, sys::make_private_directory(directory));
     GLOVE_CHECK(lock(opened, LOCK_EX));
     GLOVE_TRY(const auto names, sys::list_names(opened, ""));

@@ -2,6 +2,7 @@
 #include "run/protection.hpp"
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <glove/base/text.hpp>
 
 namespace glove::run {
@@ -62,6 +63,7 @@ void tell(const run_manifest& from, const std::vector<finding>& all) {
 
 void tell_problem(const error& what) {
     say(std::string{what.step} + ": " + what.detail +
+        (what.os == 0 ? std::string{} : std::string{": "} + std::strerror(what.os)) +
         (what.remedy.empty() ? std::string{} : "; " + what.remedy));
 }
 

@@ -138,6 +138,12 @@ auto list_names(fd_ref root, const std::string& path)
     }
 }
 
+auto is_there(const std::string& path) -> result<bool> {
+    if (exists(path)) return true;
+    if (errno == ENOENT || errno == ENOTDIR) return false;
+    return fail_os("file.look", errno, path);
+}
+
 auto exists(const std::string& path) noexcept -> bool {
     return ::faccessat(AT_FDCWD, path.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
@@ -266,6 +272,7 @@ struct new_file {
 // A file that becomes `name` when it is complete.
 [[nodiscard]] auto make_beside(fd_ref directory, const std::string& name) -> result<new_file> {
     GLOVE_TRY(auto other, name_beside(name));
+    const umask_for_owner private_modes;
     auto file =
         open_plain(directory.get(), other.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
     if (!file) return fail_os("file.create", errno, name);
@@ -274,6 +281,7 @@ struct new_file {
 
 // A file without a name, which ends with the process; not every file system has them.
 [[nodiscard]] auto make_unnamed(fd_ref directory) -> unique_fd {
+    const umask_for_owner private_modes;
     return open_plain(directory.get(), ".", O_WRONLY | O_TMPFILE, 0600);
 }
 

@@ -137,8 +137,11 @@ auto find_own_program(const std::string& name, step_name step) -> result<std::st
     const auto directory = parent_of(own);
     const auto beside = directory + "/" + name;
     const auto installed = parent_of(directory) + "/libexec/glove/" + name;
-    if (exists(beside)) return beside;
-    if (exists(installed)) return installed;
+    for (const auto& place : {beside, installed}) {
+        const auto found = is_there(place);
+        if (!found) return fail_os(step, found.error().os, place);
+        if (*found) return place;
+    }
     return fail(errc::not_found, step, beside + " and " + installed,
                 "install " + name + " beside glove or in libexec/glove");
 }

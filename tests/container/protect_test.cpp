@@ -147,4 +147,48 @@ TEST(RunFiles, ACleanEndLeavesNothing) {
     EXPECT_TRUE(std::filesystem::is_empty(place / "runs"));
 }
 
+TEST(RunFiles, TheFileIsTheOwnersWhateverTheUmask) {
+    const folder place;
+    const auto before = ::umask(0777);
+    const auto own = own_manifest::write(place / "runs", manifest());
+    (void)::umask(before);
+    EXPECT_TRUE(own) << own.error().step << own.error().detail;
+}
+
+TEST(RunFiles, ADirectoryThatCannotBeLookedForIsNotAbsent) {
+    const folder place;
+    const auto look = [&](const std::string& name) {
+        return review_runs(
+            place / name, {}, [](const past_run&) { return verdict::keep; }, [](const error&) {});
+    };
+    EXPECT_TRUE(look("runs"));
+    const auto unknown = look(std::string(300, 'x'));
+    ASSERT_FALSE(unknown);
+    EXPECT_EQ(unknown.error().os, ENAMETOOLONG);
+}
+
+// --- what became of it
+
+TEST(FindChanges, WhatCannotBeLookedAtIsSaidAndIsNeitherAbsentNorReplaced) {
+    const folder place;
+    const auto path = place / "granted";
+    std::filesystem::create_directory(path);
+    const auto root = sys::pin(path, sys::follow::yes);
+    ASSERT_TRUE(root);
+    const auto facts = sys::inspect(*root);
+    ASSERT_TRUE(facts);
+    const std::string unknown(300, 'x');
+    watched_grant grant{.path = path,
+                        .device = facts->identity.device,
+                        .inode = facts->identity.inode,
+                        .present = {{unknown, 1, 1}, {"gone", 1, 1}},
+                        .absent = {unknown, "none"},
+                        .repositories = {}};
+    std::vector<std::string> seen;
+    for (const auto& each : find_changes({.run = "r", .complete = true, .grants = {grant}}))
+        seen.push_back(std::string{to_string(each.kind)} + " " + each.path);
+    EXPECT_THAT(seen,
+                ElementsAre("unsearched " + unknown, "replaced gone", "unsearched " + unknown));
+}
+
 } // namespace

@@ -4,6 +4,9 @@ A stand has a workspace, a granted directory with every kind of thing that a tre
 (a socket, a FIFO, a hidden file, a hidden directory), a home and a folder for records. The command
 that runs inside first leaves a mark in the workspace and then prints all it can see of its
 perimeter, so that a perimeter with a part missing prints something else than a whole one.
+
+The manifest of a run that is over is no part of what may lie there: it is listed for itself, and
+where there is one the next run must settle it.
 """
 import contextlib
 import json
@@ -34,13 +37,17 @@ SCENARIOS = {
     "plain": [],
     "ssh": ["--ssh-agent"],
     "egress": ["--egress-allow", "api.example.com", "--egress-allow", ".example.org"],
+    "home": ["--home", "faults"],
+    "after": [],
 }
+STATE = "home/.local/state/glove"
+MANIFEST = re.compile(r"[0-9a-f]{32}\.json$")
 
 
 class Result:
     """What one run did, as seen from outside."""
 
-    def __init__(self, stand, log, stdout, stderr):
+    def __init__(self, stand, scenario, log, stdout, stderr):
         self.calls, self.status, self.hit, self.left, self.executed = [], None, False, 0, False
         for line in log.splitlines():
             word = line.split(" ")
@@ -56,6 +63,9 @@ class Result:
         self.strays = stand.strays()
         self.audit = stand.audit_actions()
         self.report = os.path.exists(stand.report)
+        self.manifests, self.killed = stand.manifests(), stand.killed and stand.killed[0]
+        again = "home" if scenario == "home" else "plain"
+        self.unsettled = stand.settle(again) if self.manifests or again == "home" else None
 
     def error(self):
         """(step, whole line) of the one error it told, or None."""
@@ -104,6 +114,8 @@ class Stand:
         self.socket.listen()
         self.ssh_agent = SshAgent(os.path.join(base, "agent"))
         self.before = self.listing()
+        self.killed = None
+        self.killed = self.killed_manifest()
 
     def command(self, scenario):
         return [self.glove, "exec", "--workspace", self.workspace, "--read", self.granted,
@@ -112,20 +124,34 @@ class Stand:
                 "--report", self.report, *SCENARIOS[scenario], "--",
                 "/bin/sh", "-c", PROBE, "probe", self.base]
 
-    def run(self, scenario, *injection):
-        self.clean()
-        log = os.path.join(self.base, "log")
-        done = subprocess.run(
-            [self.injector, "--limit", str(LIMIT), *injection, "--out", log, "--",
-             *self.command(scenario)],
-            cwd=self.workspace, stdin=subprocess.DEVNULL, capture_output=True, check=False,
+    def start(self, command):
+        return subprocess.run(
+            command, cwd=self.workspace, stdin=subprocess.DEVNULL, capture_output=True, check=False,
             timeout=LIMIT * 3, encoding="utf-8", errors="replace",
             env={"HOME": self.home, "PATH": "/usr/bin:/bin", "TMPDIR": os.path.join(self.base, "tmp"),
                  "LANG": "C", "TERM": "dumb", "SSH_AUTH_SOCK": self.ssh_agent.path})
+
+    def killed_manifest(self):
+        """(name, content) of what a run that is killed leaves here."""
+        result = self.run("plain", "--role", "supervisor", "--kill", "ppoll:1")
+        if len(result.manifests) != 1:
+            raise RuntimeError(f"a killed run left {result.manifests}")
+        return result.manifests[0]
+
+    def run(self, scenario, *injection):
+        self.clean()
+        if scenario == "after":  # another run, which was killed
+            os.makedirs(os.path.join(self.base, STATE, "runs"), 0o700)
+            path = os.path.join(self.base, STATE, "runs", self.killed[0])
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(self.killed[1])
+        log = os.path.join(self.base, "log")
+        done = self.start([self.injector, "--limit", str(LIMIT), *injection, "--out", log, "--",
+                           *self.command(scenario)])
         if done.returncode != 0:
             raise RuntimeError(f"the injector failed: {done.stderr}")
         with open(log, encoding="utf-8") as file:
-            return Result(self, file.read(), done.stdout, done.stderr)
+            return Result(self, scenario, file.read(), done.stdout, done.stderr)
 
     def listing(self):
         found = set()
@@ -137,8 +163,25 @@ class Stand:
     def strays(self):
         """What lies here now and neither did before nor is a record that was asked for."""
         expected = re.compile(r"log$|ws/ran$|records/report\.json$|home/\.local(/state(/glove(/audit"
-                              r"(/[0-9a-f]{32}\.jsonl)?)?)?)?$")
+                              r"(/[0-9a-f]{32}\.jsonl)?|/runs(/[0-9a-f]{32}\.json)?"
+                              r"|/credentials|/homes(/\.gate|/faults(/lock|/home|/home\.json)?)?)?)?)?$")
         return sorted(path for path in self.listing() ^ self.before if not expected.match(path))
+
+    def manifests(self):
+        """(name, content) of every manifest of a run."""
+        folder, found = os.path.join(self.base, STATE, "runs"), []
+        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                found.append((name, file.read()))
+        return found
+
+    def settle(self, scenario):
+        """What is wrong after the next run, which nothing hinders."""
+        done = self.start(self.command(scenario))
+        left = [name for name, _ in self.manifests()]
+        if done.returncode != 0 or left or "manifest." in done.stderr:
+            return f"the next run ends with {done.returncode}, leaves {left} and says {done.stderr!r}"
+        return None
 
     def audit_actions(self):
         """The actions on record, in order; a line that is not whole counts as None."""

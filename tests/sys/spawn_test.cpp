@@ -93,6 +93,19 @@ TEST(Spawn, AProgramThatCannotStartIsAnErrorWithItsReason) {
     EXPECT_EQ(errno, ECHILD);
 }
 
+TEST(Spawn, AnOwnProgramThatIsAbsentAndOneThatCannotBeLookedForAreToldApart) {
+    const auto absent = sys::find_own_program("glove-nonexistent", "test.program");
+    ASSERT_FALSE(absent);
+    EXPECT_EQ(absent.error().step, "test.program");
+    EXPECT_EQ(absent.error().code, errc::not_found);
+    EXPECT_FALSE(absent.error().remedy.empty());
+    const auto unknown = sys::find_own_program(std::string(300, 'x'), "test.program");
+    ASSERT_FALSE(unknown);
+    EXPECT_EQ(unknown.error().step, "test.program");
+    EXPECT_EQ(unknown.error().os, ENAMETOOLONG);
+    EXPECT_NE(unknown.error().detail.find("/xxx"), std::string::npos);
+}
+
 TEST(Spawn, OneNumberCannotHoldTwo) {
     const sys::unique_fd nothing{::open("/dev/null", O_RDWR | O_CLOEXEC)};
     auto request = shell("true");

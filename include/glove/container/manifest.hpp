@@ -45,7 +45,7 @@ enum class finding_kind : std::uint8_t {
     hook,           // in a repository that is new
     replaced,       // the name leads to another file than at the start, or to none
     new_repository, // with its own settings
-    unsearched,     // the grant is another directory now, or was too large
+    unsearched,     // not looked at in full: another directory now, too large, or not readable
 };
 [[nodiscard]] auto to_string(finding_kind kind) noexcept -> std::string_view;
 // Whether `glove quarantine` moves it.

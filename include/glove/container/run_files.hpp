@@ -1,7 +1,8 @@
 // The manifests of runs, one file each, in a directory of the operator's: RUN.json while a run goes
 // on, or when it was killed; RUN.found.json when it ended and something was found.
 //
-// Guarantees: the files are owner-only; a run holds a lock on its own, which ends with its process,
+// Guarantees: the files are owner-only and whole from the moment that they have their name; a run
+// that does not begin leaves none; a run holds a lock on its own, which ends with its process,
 // so a manifest without a lock is one of a run that is over.
 #pragma once
 #include <functional>
@@ -22,6 +23,8 @@ public:
     [[nodiscard]] auto conclude(bool keep) -> result<>;
 
 private:
+    [[nodiscard]] auto hold(const std::string& name) -> result<>;
+
     sys::unique_fd directory_, file_;
     std::string run_;
 };

@@ -61,6 +61,9 @@ inline constexpr std::size_t most_names = 4096; // of one directory
 // there is no such directory. More than `most_names` is errc::limit_exceeded.
 [[nodiscard]] auto list_names(fd_ref root, const std::string& path)
     -> result<std::vector<std::pair<std::string, ::mode_t>>>;
+// Whether something has the name: absence is ENOENT or ENOTDIR, all else is an error.
+[[nodiscard]] auto is_there(const std::string& path) -> result<bool>;
+// The same where a name that cannot be looked at is as good as none.
 [[nodiscard]] auto exists(const std::string& path) noexcept -> bool;
 
 // Reads to the end; more than `limit` bytes is errc::limit_exceeded.
