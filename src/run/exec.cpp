@@ -17,6 +17,7 @@
 #include <glove/run/exec.hpp>
 #include <glove/sys/clock.hpp>
 #include <glove/sys/entropy.hpp>
+#include <glove/sys/program_text.hpp>
 #include <glove/sys/sockets.hpp>
 #include <glove/sys/user_directories.hpp>
 #include <poll.h>
@@ -145,6 +146,8 @@ void tell_after(const char* text) {
     if (network) GLOVE_CHECK(network->await_ready());
     if (signer) GLOVE_CHECK(signer->await_ready());
     GLOVE_CHECK(agent.release());
+    // It may wait for days now.
+    sys::let_go_of_program_text();
     const auto take_listener = [&](container::inner_listener came) {
         if (signer && came.index == plan.ssh_agent->listener) signer->serve(std::move(came.socket));
     };
