@@ -14,9 +14,23 @@ namespace {
     return facts.group == ::getegid() && facts.group == ::geteuid() && facts.owner == ::geteuid();
 }
 
+// In a user namespace into which root is not mapped, the kernel shows root's files like those of
+// every user who is not: by one number, which is that of `/` then as well. There, who can be told
+// apart from the system is the caller alone.
+[[nodiscard]] auto is_system(::uid_t owner) -> bool {
+    constexpr ::uid_t unmapped = 65534;
+    if (owner == 0 || owner != unmapped) return owner == 0;
+    struct ::stat root{};
+    return ::stat("/", &root) == 0 && root.st_uid == unmapped;
+}
+
+[[nodiscard]] auto is_foreign(::uid_t owner) -> bool {
+    return owner != ::geteuid() && !is_system(owner);
+}
+
 // Empty, or why others could change what is there.
 [[nodiscard]] auto fault_of(const sys::file_facts& facts, own_group group) -> std::string_view {
-    if (facts.owner != 0 && facts.owner != ::geteuid()) return "belongs to another user";
+    if (is_foreign(facts.owner)) return "belongs to another user";
     // Others may add to such a directory, and not replace what is not theirs.
     const bool sticky = facts.identity.type == S_IFDIR && (facts.permissions & S_ISVTX) != 0;
     if (sticky) return {};
@@ -30,7 +44,7 @@ namespace {
                          step_name step) -> result<> {
     const auto fault = fault_of(facts, group);
     if (fault.empty()) return {};
-    const bool foreign = facts.owner != 0 && facts.owner != ::geteuid();
+    const bool foreign = is_foreign(facts.owner);
     return fail(errc::not_permitted, step, path + " " + std::string{fault},
                 foreign ? "use a file and directories of your own" : "chmod go-w " + path);
 }
