@@ -237,17 +237,39 @@ TEST_F(Homes, AHomeWithoutAProfileOnTheCommandLineKeepsItsOwn) {
     EXPECT_EQ(stored(), token("plain"));
 }
 
-TEST_F(Homes, ALoginFromBeforeTheProfileIsNotLost) {
+// Whatever ran in the home before had no profile, and thus no say in the profile's login.
+TEST_F(Homes, AFileFromBeforeTheProfileNeitherReplacesItsLoginNorIsLost) {
     log_in("one", token("of the profile"));
     {
         agent_writes(opened(named("work")), login, token("from before"));
     }
     auto wish = wish_of("one");
     wish.name = "work";
-    const auto home = opened(wish);
-    EXPECT_THAT(home.warnings(), testing::ElementsAre(HasSubstr("later here")));
+    {
+        const auto home = opened(wish);
+        EXPECT_THAT(home.warnings(), testing::ElementsAre(AllOf(HasSubstr("which stays"),
+                                                                HasSubstr("claude+superseded"))));
+        EXPECT_EQ(stored(), token("of the profile"));
+        EXPECT_EQ(former(), token("from before"));
+        EXPECT_EQ(content_of(path_in(home, login)), token("of the profile"));
+    }
+    // The twin: from now on the login is lent to it, and a change comes back.
+    auto home = opened(wish);
+    EXPECT_THAT(home.warnings(), IsEmpty());
+    agent_writes(home, login, token("renewed"));
+    EXPECT_THAT(finished_with(home), IsEmpty());
+    EXPECT_EQ(stored(), token("renewed"));
+}
+
+TEST_F(Homes, AFileFromBeforeTheProfileIsTakenAndToldWhereThereIsNoLogin) {
+    {
+        agent_writes(opened(named("work")), login, token("from before"));
+    }
+    auto wish = wish_of("one");
+    wish.name = "work";
+    EXPECT_THAT(opened(wish).warnings(),
+                testing::ElementsAre(AllOf(HasSubstr(login), HasSubstr("it was taken"))));
     EXPECT_EQ(stored(), token("from before"));
-    EXPECT_EQ(former(), token("of the profile"));
 }
 
 TEST_F(Homes, ADeletedLoginComesAgain) {
