@@ -82,6 +82,15 @@ class Home(inside.Case):
         self.assertEqual(self.home("remove", "work").returncode, 0)
         self.assertEqual(self.listed(), {})
 
+    def test_a_home_that_forbids_everything_is_not_lost(self):
+        forbid = "echo kept > ~/f; chmod 000 ~"
+        self.assertEqual(self.sh(forbid, "--home", "work")[0], 0)
+        self.assertEqual(self.sh("cat ~/f", "--home", "work"), (0, "kept\n", ""))
+        self.assertEqual(self.sh(forbid, "--home", "work")[0], 0)
+        self.assertEqual(list(self.listed()), ["work"])
+        self.assertEqual(self.sh(forbid, "--home", "work")[0], 0)
+        self.assertEqual(self.home("remove", "work").returncode, 0)
+
     def test_the_status_is_the_commands_own(self):
         self.assertEqual(self.sh("exit 7", "--home", "work")[0], 7)
         self.assertEqual(self.place.run("no-such-program", flags=["--home", "work"]).returncode, 127)

@@ -81,6 +81,37 @@ TEST_F(Homes, APlaceThatOthersCanEnterIsRefused) {
     EXPECT_EQ(refused.error().step, "home.private");
 }
 
+// No agent can lock a home for good.
+TEST_F(Homes, AHomeThatForbidsEverythingIsOpenedListedShownAndRemoved) {
+    const auto forbid = [](const std::string& at) { prepared(::chmod(at.c_str(), 0) == 0, at); };
+    const auto at = opened(named("work")).directory().path;
+    const auto is_open = [&] {
+        struct ::stat found{};
+        return ::stat(at.c_str(), &found) == 0 && (found.st_mode & 07777U) == 0700U;
+    };
+    forbid(at);
+    EXPECT_EQ(host::look_at_home(named("work"))->path, at);
+    EXPECT_TRUE(host::open_home::open(named("work")) && is_open());
+    forbid(at);
+    EXPECT_EQ(host::list_homes()->homes.size(), 1U);
+    EXPECT_TRUE(is_open());
+    forbid(at);
+    EXPECT_TRUE(host::show_home("work") && is_open());
+    forbid(at);
+    EXPECT_TRUE(host::remove_home("work"));
+    EXPECT_FALSE(sys::exists(at));
+}
+
+TEST_F(Homes, SomethingElseInThePlaceOfAHomeIsNamedByItsWholePath) {
+    const auto at = opened(named("work")).directory().path;
+    ASSERT_EQ(::rmdir(at.c_str()), 0);
+    ASSERT_EQ(::symlink(place.path().c_str(), at.c_str()), 0);
+    const auto refused = host::open_home::open(named("work"));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().step, "home.place");
+    EXPECT_EQ(refused.error().detail, at);
+}
+
 TEST_F(Homes, AHomeIsOfOneProfile) {
     auto wish = wish_of("x");
     wish.name = "work";
