@@ -207,6 +207,22 @@ TEST(GrantsOf, TheOrderOfOptionsHasNoMeaningAndEveryGrantHas) {
     differs([](auto& p) { p.network = container::network_tier::local; });
     differs([](auto& p) { p.egress.allow = {"a.example"}; });
     differs([](auto& p) { p.egress.publish = {80}; });
+    differs([](auto& p) { p.unprotected = {"/usr/.git"}; });
+    differs([](auto& p) { p.ssh_agent = ""; });
+    differs([](auto& p) { p.grants.push_back({"--path", "/opt", container::access::read, true}); });
+}
+
+TEST(GrantsOf, TheFilesOfAProgramCountAsOne) {
+    const auto with = [](std::string_view flag, const std::string& path) {
+        container::profile out;
+        out.grants = {{flag, path, container::access::read, true}};
+        out.path_directories = {path};
+        return *host::grants_of(out);
+    };
+    EXPECT_EQ(with("--profile", "/opt/agent-1").digest, with("--profile", "/opt/agent-2").digest);
+    EXPECT_EQ(with("--path", "/opt/bin-1").digest, with("--path", "/opt/bin-2").digest);
+    EXPECT_NE(with("--profile", "/opt/a").digest, with("--path", "/opt/a").digest);
+    EXPECT_THAT(with("--path", "/opt/a").words, HasSubstr("--path on"));
 }
 
 // --- credentials
