@@ -269,7 +269,10 @@ void tell(const std::vector<std::string>& sentences) {
         if (const auto good = host::check_home_name(words.home); !good)
             return usage_failure(good.error());
     const auto wish = home_of(words, with);
-    if (!wish) return refused(wish.error());
+    if (!wish) {
+        report_error(wish.error());
+        return static_cast<int>(run::status_of(wish.error()));
+    }
     auto& profile = words.request.profile;
     if (words.request.explain) {
         auto seen = host::look_at_home(*wish);

@@ -132,8 +132,9 @@ auto open_area() -> result<home_area> {
     out.credentials_path = state + "/credentials";
     GLOVE_TRY(out.homes, own_directory(state + "/homes"));
     GLOVE_TRY(out.credentials, own_directory(out.credentials_path));
-    GLOVE_TRY(auto real, container::resolve(state + "/homes"));
-    out.path = std::move(real.real);
+    auto real = container::resolve(state + "/homes");
+    if (!real) return fail_os("home.place", real.error().os, real.error().detail);
+    out.path = std::move(real->real);
     return out;
 }
 
