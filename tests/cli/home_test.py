@@ -124,6 +124,24 @@ class Home(inside.Case):
         self.assertIn("/etc/hostname:TARGET", outside.stderr)
         self.assertEqual(self.home("import", "--home", "work", "/etc/hostname:name").returncode, 0)
 
+    def test_a_store_takes_the_logins_of_its_profile_alone(self):
+        os.mkdir(os.path.join(self.place.home, ".claude"))
+        login, other = (os.path.join(self.place.home, name) for name in (".claude/.credentials.json", ".toolrc"))
+        for path in (login, other):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("{}")
+        refused = self.home("import", "--profile", "claude", other)
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn(".toolrc is not a credential of profile claude", refused.stderr)
+        unknown = self.home("import", "--profile", "nobody", login)
+        self.assertEqual(unknown.returncode, 125)
+        self.assertIn("there is no profile", unknown.stderr)
+        store = self.place.path("state", "glove", "credentials")
+        self.assertFalse(os.path.exists(store))
+        done = self.home("import", "--profile", "claude", login)
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+        self.assertTrue(os.path.exists(os.path.join(store, "claude", ".claude", ".credentials.json")))
+
     def test_words_that_would_do_nothing_are_refused(self):
         for words in ([], ["look"], ["list", "work"], ["show"], ["show", "a", "b"], ["remove"],
                       ["import"], ["import", "x"], ["import", "--home", "work"], ["remove", "x", "--json"],
