@@ -43,6 +43,11 @@ class Home(inside.Case):
             self.assertIn("usage", words)
         self.assertFalse(os.path.exists(self.place.path("state", "glove", "homes")))
 
+    def test_a_run_that_cannot_be_planned_makes_no_home(self):
+        for path in (self.place.state, os.path.join(self.place.home, "nothing")):
+            self.assertEqual(self.sh("true", "--home", "work", "--read", path)[0], 2)
+        self.assertEqual(self.listed(), {})
+
     def test_explaining_shows_the_home_and_makes_nothing(self):
         text = self.place.run("true", flags=["--home", "work", "--explain"]).stdout.decode()
         self.assertIn("Private and writable, kept\n  /home/agent: the home work\n", text)
