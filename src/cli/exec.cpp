@@ -8,6 +8,7 @@
 #include <glove/base/numbers.hpp>
 #include <glove/base/text.hpp>
 #include <glove/base/times.hpp>
+#include <glove/container/launch.hpp>
 #include <glove/container/plan.hpp>
 #include <glove/host/homes.hpp>
 #include <glove/run/exec.hpp>
@@ -219,11 +220,14 @@ void declare(CLI::App& app, exec_words& words) {
     return parse_options(app, "glove exec [OPTIONS] -- COMMAND [ARGUMENT...]", call);
 }
 
+[[nodiscard]] auto refused_words(const error& problem) -> int {
+    report_error(problem);
+    return static_cast<int>(run::status_of(problem));
+}
+
 [[nodiscard]] auto run_request(run::exec_request request) -> int {
     const auto status = run::exec(std::move(request));
-    if (status) return *status;
-    report_error(status.error());
-    return static_cast<int>(run::status_of(status.error()));
+    return status ? *status : refused_words(status.error());
 }
 
 void tell(const std::vector<std::string>& sentences) {
@@ -263,20 +267,32 @@ void tell(const std::vector<std::string>& sentences) {
     return out;
 }
 
-// The home is open for as long as the command runs.
+[[nodiscard]] auto check_plan(container::profile wish) -> result<> {
+    GLOVE_CHECK(container::check_identity()); // before anything is looked up for the caller
+    for (const auto& own : {sys::state_directory(), sys::configuration_directory()}) {
+        if (!own) return std::unexpected(own.error());
+        wish.control_paths.push_back(*own);
+    }
+    const auto plan = container::make_plan(wish);
+    if (!plan) return std::unexpected(plan.error());
+    return {};
+}
+
+// The home is open for as long as the command runs. What cannot be planned makes none.
 [[nodiscard]] auto run_in_home(exec_words& words, const host::run_profile* with) -> int {
     if (!words.home.empty())
         if (const auto good = host::check_home_name(words.home); !good)
             return usage_failure(good.error());
     const auto wish = home_of(words, with);
-    if (!wish) return refused(wish.error());
+    if (!wish) return refused_words(wish.error());
     auto& profile = words.request.profile;
-    if (words.request.explain) {
-        auto seen = host::look_at_home(*wish);
-        if (!seen) return refused(seen.error());
-        profile.home = *std::move(seen);
-        return run_request(std::move(words.request));
-    }
+    auto seen = host::look_at_home(*wish);
+    if (!seen) return refused(seen.error());
+    const bool is_new = seen->identity.type == 0;
+    profile.home = *std::move(seen);
+    if (words.request.explain) return run_request(std::move(words.request));
+    if (is_new)
+        if (const auto good = check_plan(profile); !good) return refused_words(good.error());
     auto home = host::open_home::open(*wish);
     if (!home) return refused(home.error());
     tell(home->warnings());
@@ -345,11 +361,7 @@ auto try_profile(const host::effective_profile& profile) -> result<profile_trial
     GLOVE_TRY(const auto wish, host::prepare_profile(profile, {}));
     if (wish.program_problem || wish.command.empty()) call.command = {"true"};
     GLOVE_CHECK(complete(words, call, &wish));
-    for (const auto& own : {sys::state_directory(), sys::configuration_directory()}) {
-        if (!own) return std::unexpected(own.error());
-        asked.control_paths.push_back(*own);
-    }
-    GLOVE_TRY(const auto plan, container::make_plan(asked));
+    GLOVE_CHECK(check_plan(asked));
     return profile_trial{wish.command.empty() ? std::string{} : wish.command.front(),
                          wish.program_problem};
 }

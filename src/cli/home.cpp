@@ -10,6 +10,7 @@
 #include <glove/base/text.hpp>
 #include <glove/base/times.hpp>
 #include <glove/host/homes.hpp>
+#include <glove/host/profiles.hpp>
 #include <glove/run/exec.hpp>
 #include <glove/wire/json_writer.hpp>
 
@@ -184,9 +185,19 @@ auto remove(const home_words& words) -> result<> {
     return {};
 }
 
+[[nodiscard]] auto credentials_of_profile(const std::string& name)
+    -> result<std::vector<std::string>> {
+    GLOVE_TRY(const auto catalogue, host::profile_catalogue::load());
+    GLOVE_TRY(const auto profile, catalogue.find(name));
+    return host::credentials_of(profile);
+}
+
 auto import(const home_words& words) -> result<> {
     auto request = words.import;
     request.files = words.words;
+    if (!request.profile.empty() && request.home.empty()) {
+        GLOVE_TRY(request.credentials, credentials_of_profile(request.profile));
+    }
     GLOVE_TRY(const auto told, host::import_files(request));
     for (const auto& each : told) note(each);
     return {};

@@ -105,6 +105,27 @@ struct exchange {
     std::vector<std::string>& told;
 };
 
+// What was in a home before it was lent anything: whoever wrote it may have had no profile. It
+// becomes the store's only where the store has nothing.
+[[nodiscard]] auto return_found(exchange& at, lease& of, const file_content& mine) -> result<> {
+    const auto& profile = at.entry.record.profile;
+    GLOVE_TRY(const auto kept, read_store(at.area, profile, of.path));
+    of.known = {mine.digest};
+    if (kept && kept->digest == mine.digest) return {};
+    if (kept) {
+        GLOVE_TRY(const auto place, put_beside_store(at.area, profile, of.path, mine));
+        at.told.push_back(sentence(at.entry, of.path,
+                                   "was there before this home had a login of profile " + profile +
+                                       ", which stays: the file of the home is at " + place));
+        return {};
+    }
+    GLOVE_CHECK(put_into_store(at.area, profile, of.path, mine));
+    at.told.push_back(sentence(at.entry, of.path,
+                               "was there before this home had a login of profile " + profile +
+                                   ": it was taken, and from now on is lent to every home of it"));
+    return {};
+}
+
 // The agent's content becomes the store's, unless the store's is newer.
 [[nodiscard]] auto return_content(exchange& at, lease& of, const file_content& mine) -> result<> {
     const auto& profile = at.entry.record.profile;
@@ -134,7 +155,8 @@ struct exchange {
     return {};
 }
 
-[[nodiscard]] auto take_back_one(exchange& at, lease& of) -> result<> {
+enum class lease_age : bool { old, fresh };
+[[nodiscard]] auto take_back_one(exchange& at, lease& of, lease_age age) -> result<> {
     GLOVE_TRY(const auto found, read_content(at.entry.top, of.path, place_of::home));
     if (const auto* const bad = std::get_if<defect>(&found)) {
         at.told.push_back(sentence(at.entry, of.path, bad->why + ": it was not taken back"));
@@ -147,7 +169,7 @@ struct exchange {
             sentence(at.entry, of.path, std::string{half} + ": it was not taken back"));
         return {};
     }
-    return return_content(at, of, *mine);
+    return age == lease_age::fresh ? return_found(at, of, *mine) : return_content(at, of, *mine);
 }
 
 // What is to be copied into the home, after the record says so.
@@ -258,10 +280,13 @@ auto put_into_store(const home_area& area, const std::string& profile, const std
     return std::unexpected(std::move(problem));
 }
 
-auto take_back(const home_area& area, home_entry& entry, std::vector<std::string>& told)
-    -> result<> {
+auto take_back(const home_area& area, home_entry& entry, std::vector<std::string>& told,
+               std::size_t first_new) -> result<> {
     exchange at{area, entry, told};
-    for (auto& each : entry.record.leases) GLOVE_CHECK(take_back_one(at, each));
+    auto& leases = entry.record.leases;
+    for (std::size_t i = 0; i < leases.size(); ++i)
+        GLOVE_CHECK(
+            take_back_one(at, leases[i], i < first_new ? lease_age::old : lease_age::fresh));
     return {};
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 #include "host/home_places.hpp"
 #include <glove/host/homes.hpp>
+#include <limits>
 #include <variant>
 
 namespace glove::host {
@@ -50,9 +51,12 @@ enum class presence : bool { replace, keep };
 [[nodiscard]] auto put_into_store(const home_area& area, const std::string& profile,
                                   const std::string& path, const file_content& content) -> result<>;
 
-// Returns what an agent changed. `entry.record` is brought up to date and to be saved.
+// Returns what an agent changed. `entry.record` is brought up to date and to be saved. Leases from
+// `first_new` on were never lent to this home: what it has of them replaces nothing in the store.
 [[nodiscard]] auto take_back(const home_area& area, home_entry& entry,
-                             std::vector<std::string>& told) -> result<>;
+                             std::vector<std::string>& told,
+                             std::size_t first_new = std::numeric_limits<std::size_t>::max())
+    -> result<>;
 // Lends what the store holds, and saves the record on the way.
 [[nodiscard]] auto lend(const home_area& area, home_entry& entry, std::vector<std::string>& told)
     -> result<>;

@@ -94,6 +94,14 @@ struct directory_closer {
     return record;
 }
 
+// What agents see. They may have done anything to it but replace it.
+[[nodiscard]] auto open_top(const home_entry& entry) -> result<sys::unique_fd> {
+    auto top = open_with_own_rights(entry.directory, "home");
+    if (!top && top.error().os == ENOENT) top = sys::make_directory_in(entry.directory, "home");
+    if (!top) return fail_os("home.place", top.error().os, entry.path);
+    return top;
+}
+
 } // namespace
 
 auto is_home_name(std::string_view name) noexcept -> bool {
@@ -124,8 +132,9 @@ auto open_area() -> result<home_area> {
     out.credentials_path = state + "/credentials";
     GLOVE_TRY(out.homes, own_directory(state + "/homes"));
     GLOVE_TRY(out.credentials, own_directory(out.credentials_path));
-    GLOVE_TRY(auto real, container::resolve(state + "/homes"));
-    out.path = std::move(real.real);
+    auto real = container::resolve(state + "/homes");
+    if (!real) return fail_os("home.place", real.error().os, real.error().detail);
+    out.path = std::move(real->real);
     return out;
 }
 
@@ -151,6 +160,18 @@ auto enter_gate(const home_area& area) -> result<sys::unique_fd> {
     }
 }
 
+auto open_with_own_rights(sys::fd_ref directory, const std::string& name)
+    -> result<sys::unique_fd> {
+    constexpr ::mode_t own = 0700;
+    GLOVE_TRY(const auto pin,
+              sys::open_beneath(directory, name, O_PATH | O_DIRECTORY | O_NOFOLLOW));
+    GLOVE_TRY(const auto facts, sys::inspect(pin));
+    const auto by_descriptor = "/proc/self/fd/" + std::to_string(pin.get());
+    if ((facts.permissions & own) != own && ::chmod(by_descriptor.c_str(), own) != 0)
+        return fail_os("home.place", errno, name);
+    return sys::open_beneath(pin, ".", O_RDONLY | O_DIRECTORY);
+}
+
 auto open_entry(const home_area& area, const std::string& name, bool make) -> result<home_entry> {
     home_entry out;
     out.name = name;
@@ -164,7 +185,7 @@ auto open_entry(const home_area& area, const std::string& name, bool make) -> re
     out.directory = *std::move(directory);
     GLOVE_CHECK(require_private(out.directory, area.path + "/" + name));
     GLOVE_TRY(out.lock, open_lock(out.directory, "lock"));
-    GLOVE_TRY(out.top, sys::make_directory_in(out.directory, "home"));
+    GLOVE_TRY(out.top, open_top(out));
     GLOVE_TRY(out.record, read_record(out));
     return out;
 }

@@ -67,6 +67,10 @@ struct home_entry {
 // errc::not_found when there is no such home, and `make` is false.
 [[nodiscard]] auto open_entry(const home_area& area, const std::string& name, bool make)
     -> result<home_entry>;
+// A directory that an agent could reach; when its owner's rights were taken away, it gets them
+// back. The descriptor says which one it is, whatever has its name now.
+[[nodiscard]] auto open_with_own_rights(sys::fd_ref directory, const std::string& name)
+    -> result<sys::unique_fd>;
 // Through to the disk.
 [[nodiscard]] auto save(const home_entry& entry) -> result<>;
 

@@ -116,8 +116,7 @@ auto import_files(const import_request& request) -> result<std::vector<std::stri
     std::vector<planned_import> planned;
     for (const auto& word : request.files) {
         GLOVE_TRY(auto next, plan_import(word, home));
-        if (!request.profile.empty() && !request.credentials.empty() &&
-            std::ranges::count(request.credentials, next.target) == 0)
+        if (!request.profile.empty() && std::ranges::count(request.credentials, next.target) == 0)
             return refuse(word, next.target + " is not a credential of profile " + request.profile,
                           "import it into one home: --home NAME");
         planned.push_back(std::move(next));

@@ -75,11 +75,16 @@ struct looked_at {
     return first;
 }
 
-// A home whose record cannot be read can still be removed.
+// A home that has filled the disk must go, or there is no room for anything, its login neither.
 [[nodiscard]] auto settle_before_removal(const home_area& area, home_entry& entry)
     -> result<std::vector<std::string>> {
     std::vector<std::string> told;
-    GLOVE_CHECK(take_back(area, entry, told));
+    const auto settled = take_back(area, entry, told);
+    if (settled) return told;
+    const auto& problem = settled.error();
+    if (problem.os != ENOSPC && problem.os != EDQUOT) return std::unexpected(problem);
+    told.push_back("home " + entry.name + ": the disk is full, so a changed login was not taken " +
+                   "back to " + problem.detail + ", which stays as it was");
     return told;
 }
 
@@ -89,7 +94,7 @@ struct looked_at {
     GLOVE_TRY(const auto gate, enter_gate(area));
     std::vector<std::string> told;
     sys::unique_fd lock;
-    auto entry = open_entry(area, name, false);
+    auto entry = open_entry(area, name, false); // removed without its record, if that is broken
     if (!entry && entry.error().code == errc::not_found) return no_such_home(name);
     if (entry) {
         GLOVE_TRY(const bool alone, lock_alone(*entry));

@@ -13,11 +13,6 @@ namespace {
 
 constexpr std::size_t deepest_counted = 64; // one descriptor each
 
-[[nodiscard]] auto open_inner(sys::fd_ref directory, const std::string& name)
-    -> result<sys::unique_fd> {
-    return sys::open_beneath(directory, name, O_PATH | O_DIRECTORY | O_NOFOLLOW);
-}
-
 class remover {
 public:
     remover(sys::fd_ref top, const std::string& path) : top_{top}, path_{path} {}
@@ -59,21 +54,11 @@ private:
         return errno == ENOTDIR ? first : errno;
     }
 
-    // A directory whose owner took its own rights away gets them back. The descriptor says which
-    // one it is, whatever has its name now.
-    [[nodiscard]] static auto open_for_emptying(sys::fd_ref directory, const std::string& name)
-        -> result<sys::unique_fd> {
-        GLOVE_TRY(const auto pin, open_inner(directory, name));
-        const auto own_name = "/proc/self/fd/" + std::to_string(pin.get());
-        if (::chmod(own_name.c_str(), 0700) != 0) return fail_os("home.remove");
-        return sys::open_beneath(pin, ".", O_RDONLY | O_DIRECTORY);
-    }
-
     [[nodiscard]] auto remove_entry(const std::string& name) -> result<> {
         const int refused = unlink_one(top_, name);
         if (refused == 0) return {};
         if (refused != ENOTEMPTY && refused != EEXIST) return problem(name, refused);
-        const auto inner = open_for_emptying(top_, name);
+        const auto inner = open_with_own_rights(top_, name);
         if (!inner) return problem(name, inner.error());
         GLOVE_TRY(const auto names, names_in(*inner));
         for (const auto& each : names) {
@@ -91,7 +76,7 @@ private:
     [[nodiscard]] auto move_up(sys::fd_ref from, const std::string& above, const std::string& name)
         -> result<> {
         // Moving a directory writes to its "..", so it must be writable itself.
-        const auto opened = open_for_emptying(from, name);
+        const auto opened = open_with_own_rights(from, name);
         if (!opened) return problem(above + "/" + name, opened.error());
         for (;;) {
             const auto fresh = ".moved-" + std::to_string(++moved_);

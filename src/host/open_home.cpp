@@ -54,12 +54,15 @@ namespace {
 }
 
 // What the profile lends now is looked at as well: a login that was there before is not to be lost.
-void add_leases(home_record& record, const home_wish& wish) {
-    if (wish.profile.empty()) return; // the home keeps the profile that it had
+// The answer is where the new ones begin.
+[[nodiscard]] auto add_leases(home_record& record, const home_wish& wish) -> std::size_t {
+    const auto before = record.leases.size();
+    if (wish.profile.empty()) return before; // the home keeps the profile that it had
     record.profile = wish.profile;
     for (const auto& path : wish.credentials)
         if (std::ranges::count(record.leases, path, &lease::path) == 0)
             record.leases.push_back({.path = path, .known = {}});
+    return before;
 }
 void drop_old_leases(home_record& record, const home_wish& wish) {
     if (wish.profile.empty()) return;
@@ -75,8 +78,8 @@ void drop_old_leases(home_record& record, const home_wish& wish) {
 
 [[nodiscard]] auto first_opening(const home_area& area, home_entry& entry, const home_wish& wish,
                                  std::vector<std::string>& told) -> result<> {
-    add_leases(entry.record, wish);
-    GLOVE_CHECK(take_back(area, entry, told));
+    const auto first_new = add_leases(entry.record, wish);
+    GLOVE_CHECK(take_back(area, entry, told, first_new));
     drop_old_leases(entry.record, wish);
     entry.record.project = recordable(wish.project);
     entry.record.grants_digest = wish.grants.digest;

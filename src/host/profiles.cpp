@@ -175,6 +175,11 @@ namespace {
 
 } // namespace
 
+auto credentials_of(const effective_profile& profile) -> std::vector<std::string> {
+    if (profile.agent == nullptr) return {};
+    return texts(profile.agent->credentials);
+}
+
 auto prepare_profile(const effective_profile& profile, const std::string& workspace)
     -> result<run_profile> {
     run_profile out;
@@ -185,8 +190,8 @@ auto prepare_profile(const effective_profile& profile, const std::string& worksp
         GLOVE_TRY(const auto search, caller_search(workspace));
         GLOVE_CHECK(locate_program(profile, search, out));
     }
+    out.credentials = credentials_of(profile);
     if (profile.agent != nullptr) {
-        out.credentials = texts(profile.agent->credentials);
         for (const auto& seed : profile.agent->seeds)
             out.seeds.push_back({std::string{seed.path}, std::string{seed.content}});
     }

@@ -43,6 +43,11 @@ class Home(inside.Case):
             self.assertIn("usage", words)
         self.assertFalse(os.path.exists(self.place.path("state", "glove", "homes")))
 
+    def test_a_run_that_cannot_be_planned_makes_no_home(self):
+        for path in (self.place.state, os.path.join(self.place.home, "nothing")):
+            self.assertEqual(self.sh("true", "--home", "work", "--read", path)[0], 2)
+        self.assertEqual(self.listed(), {})
+
     def test_explaining_shows_the_home_and_makes_nothing(self):
         text = self.place.run("true", flags=["--home", "work", "--explain"]).stdout.decode()
         self.assertIn("Private and writable, kept\n  /home/agent: the home work\n", text)
@@ -82,6 +87,15 @@ class Home(inside.Case):
         self.assertEqual(self.home("remove", "work").returncode, 0)
         self.assertEqual(self.listed(), {})
 
+    def test_a_home_that_forbids_everything_is_not_lost(self):
+        forbid = "echo kept > ~/f; chmod 000 ~"
+        self.assertEqual(self.sh(forbid, "--home", "work")[0], 0)
+        self.assertEqual(self.sh("cat ~/f", "--home", "work"), (0, "kept\n", ""))
+        self.assertEqual(self.sh(forbid, "--home", "work")[0], 0)
+        self.assertEqual(list(self.listed()), ["work"])
+        self.assertEqual(self.sh(forbid, "--home", "work")[0], 0)
+        self.assertEqual(self.home("remove", "work").returncode, 0)
+
     def test_the_status_is_the_commands_own(self):
         self.assertEqual(self.sh("exit 7", "--home", "work")[0], 7)
         self.assertEqual(self.place.run("no-such-program", flags=["--home", "work"]).returncode, 127)
@@ -114,6 +128,24 @@ class Home(inside.Case):
         self.assertEqual(outside.returncode, 2)
         self.assertIn("/etc/hostname:TARGET", outside.stderr)
         self.assertEqual(self.home("import", "--home", "work", "/etc/hostname:name").returncode, 0)
+
+    def test_a_store_takes_the_logins_of_its_profile_alone(self):
+        os.mkdir(os.path.join(self.place.home, ".claude"))
+        login, other = (os.path.join(self.place.home, name) for name in (".claude/.credentials.json", ".toolrc"))
+        for path in (login, other):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("{}")
+        refused = self.home("import", "--profile", "claude", other)
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn(".toolrc is not a credential of profile claude", refused.stderr)
+        unknown = self.home("import", "--profile", "nobody", login)
+        self.assertEqual(unknown.returncode, 125)
+        self.assertIn("there is no profile", unknown.stderr)
+        store = self.place.path("state", "glove", "credentials")
+        self.assertFalse(os.path.exists(store))
+        done = self.home("import", "--profile", "claude", login)
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+        self.assertTrue(os.path.exists(os.path.join(store, "claude", ".claude", ".credentials.json")))
 
     def test_words_that_would_do_nothing_are_refused(self):
         for words in ([], ["look"], ["list", "work"], ["show"], ["show", "a", "b"], ["remove"],

@@ -148,6 +148,33 @@ TEST_F(Homes, RemovingTakesAChangedLoginBackFirst) {
     EXPECT_EQ(stored(), token("pending"));
 }
 
+TEST_F(Homes, AHomeThatFilledTheDiskIsRemovedWithItsLogin) {
+    const auto state = place.directory("state");
+    EXPECT_EQ(test::said_by([&]() -> std::string {
+                  if (::geteuid() != 0) test::enter_root("/");
+                  prepared(::unshare(CLONE_NEWNS) == 0, "unshare");
+                  prepared(::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0, "private");
+                  prepared(::mount("tmpfs", state.c_str(), "tmpfs", 0, "size=256k") == 0, "mount");
+                  const auto key = host::home_key(wish_of("one")).value();
+                  log_in("one", token(std::string(16384, '1')));
+                  {
+                      const auto home = opened(wish_of("one"));
+                      agent_writes(home, login, token(std::string(16384, '2')));
+                      std::ofstream filler{path_in(home, "filler")};
+                      const std::string block(4096, 'x');
+                      while (filler << block << std::flush) {
+                      }
+                  }
+                  const auto removed = host::remove_home(key);
+                  if (!removed) return std::string{removed.error().step};
+                  if (removed->size() != 1) return "was not told";
+                  if (!removed->front().contains("was not taken back")) return removed->front();
+                  if (stored() != token(std::string(16384, '1'))) return "the store was harmed";
+                  return host::list_homes()->homes.empty() ? "good" : "is still there";
+              }),
+              "good");
+}
+
 TEST_F(Homes, NothingButTheNameOfAHomeIsRemoved) {
     {
         (void)opened(named("work"));

@@ -81,6 +81,37 @@ TEST_F(Homes, APlaceThatOthersCanEnterIsRefused) {
     EXPECT_EQ(refused.error().step, "home.private");
 }
 
+// No agent can lock a home for good.
+TEST_F(Homes, AHomeThatForbidsEverythingIsOpenedListedShownAndRemoved) {
+    const auto forbid = [](const std::string& at) { prepared(::chmod(at.c_str(), 0) == 0, at); };
+    const auto at = opened(named("work")).directory().path;
+    const auto is_open = [&] {
+        struct ::stat found{};
+        return ::stat(at.c_str(), &found) == 0 && (found.st_mode & 07777U) == 0700U;
+    };
+    forbid(at);
+    EXPECT_EQ(host::look_at_home(named("work"))->path, at);
+    EXPECT_TRUE(host::open_home::open(named("work")) && is_open());
+    forbid(at);
+    EXPECT_EQ(host::list_homes()->homes.size(), 1U);
+    EXPECT_TRUE(is_open());
+    forbid(at);
+    EXPECT_TRUE(host::show_home("work") && is_open());
+    forbid(at);
+    EXPECT_TRUE(host::remove_home("work"));
+    EXPECT_FALSE(sys::exists(at));
+}
+
+TEST_F(Homes, SomethingElseInThePlaceOfAHomeIsNamedByItsWholePath) {
+    const auto at = opened(named("work")).directory().path;
+    ASSERT_EQ(::rmdir(at.c_str()), 0);
+    ASSERT_EQ(::symlink(place.path().c_str(), at.c_str()), 0);
+    const auto refused = host::open_home::open(named("work"));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().step, "home.place");
+    EXPECT_EQ(refused.error().detail, at);
+}
+
 TEST_F(Homes, AHomeIsOfOneProfile) {
     auto wish = wish_of("x");
     wish.name = "work";
@@ -176,6 +207,22 @@ TEST(GrantsOf, TheOrderOfOptionsHasNoMeaningAndEveryGrantHas) {
     differs([](auto& p) { p.network = container::network_tier::local; });
     differs([](auto& p) { p.egress.allow = {"a.example"}; });
     differs([](auto& p) { p.egress.publish = {80}; });
+    differs([](auto& p) { p.unprotected = {"/usr/.git"}; });
+    differs([](auto& p) { p.ssh_agent = ""; });
+    differs([](auto& p) { p.grants.push_back({"--path", "/opt", container::access::read, true}); });
+}
+
+TEST(GrantsOf, TheFilesOfAProgramCountAsOne) {
+    const auto with = [](std::string_view flag, const std::string& path) {
+        container::profile out;
+        out.grants = {{flag, path, container::access::read, true}};
+        out.path_directories = {path};
+        return *host::grants_of(out);
+    };
+    EXPECT_EQ(with("--profile", "/opt/agent-1").digest, with("--profile", "/opt/agent-2").digest);
+    EXPECT_EQ(with("--path", "/opt/bin-1").digest, with("--path", "/opt/bin-2").digest);
+    EXPECT_NE(with("--profile", "/opt/a").digest, with("--path", "/opt/a").digest);
+    EXPECT_THAT(with("--path", "/opt/a").words, HasSubstr("--path on"));
 }
 
 // --- credentials
@@ -237,17 +284,39 @@ TEST_F(Homes, AHomeWithoutAProfileOnTheCommandLineKeepsItsOwn) {
     EXPECT_EQ(stored(), token("plain"));
 }
 
-TEST_F(Homes, ALoginFromBeforeTheProfileIsNotLost) {
+// Whatever ran in the home before had no profile, and thus no say in the profile's login.
+TEST_F(Homes, AFileFromBeforeTheProfileNeitherReplacesItsLoginNorIsLost) {
     log_in("one", token("of the profile"));
     {
         agent_writes(opened(named("work")), login, token("from before"));
     }
     auto wish = wish_of("one");
     wish.name = "work";
-    const auto home = opened(wish);
-    EXPECT_THAT(home.warnings(), testing::ElementsAre(HasSubstr("later here")));
+    {
+        const auto home = opened(wish);
+        EXPECT_THAT(home.warnings(), testing::ElementsAre(AllOf(HasSubstr("which stays"),
+                                                                HasSubstr("claude+superseded"))));
+        EXPECT_EQ(stored(), token("of the profile"));
+        EXPECT_EQ(former(), token("from before"));
+        EXPECT_EQ(content_of(path_in(home, login)), token("of the profile"));
+    }
+    // The twin: from now on the login is lent to it, and a change comes back.
+    auto home = opened(wish);
+    EXPECT_THAT(home.warnings(), IsEmpty());
+    agent_writes(home, login, token("renewed"));
+    EXPECT_THAT(finished_with(home), IsEmpty());
+    EXPECT_EQ(stored(), token("renewed"));
+}
+
+TEST_F(Homes, AFileFromBeforeTheProfileIsTakenAndToldWhereThereIsNoLogin) {
+    {
+        agent_writes(opened(named("work")), login, token("from before"));
+    }
+    auto wish = wish_of("one");
+    wish.name = "work";
+    EXPECT_THAT(opened(wish).warnings(),
+                testing::ElementsAre(AllOf(HasSubstr(login), HasSubstr("it was taken"))));
     EXPECT_EQ(stored(), token("from before"));
-    EXPECT_EQ(former(), token("of the profile"));
 }
 
 TEST_F(Homes, ADeletedLoginComesAgain) {

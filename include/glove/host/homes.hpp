@@ -104,11 +104,10 @@ struct home_list {
 [[nodiscard]] auto remove_home(const std::string& name) -> result<std::vector<std::string>>;
 
 struct import_request {
-    std::string home;    // into this home, or
-    std::string profile; // into the store of this profile
-    // Of that profile; empty: any place is one of its credentials.
-    std::vector<std::string> credentials;
-    std::vector<std::string> files; // FILE or FILE:TARGET
+    std::string home;                     // into this home, or
+    std::string profile;                  // into the store of this profile
+    std::vector<std::string> credentials; // of that profile: nothing else goes into its store
+    std::vector<std::string> files;       // FILE or FILE:TARGET
 };
 // One sentence for each file.
 [[nodiscard]] auto import_files(const import_request& request) -> result<std::vector<std::string>>;

@@ -50,6 +50,9 @@ private:
     std::unique_ptr<content> content_;
 };
 
+// What is kept of it in the store of logins, relative to a home.
+[[nodiscard]] auto credentials_of(const effective_profile& profile) -> std::vector<std::string>;
+
 // What a run needs beside the options: looked up on this machine.
 struct run_profile {
     std::string name;
