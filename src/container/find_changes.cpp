@@ -1,24 +1,48 @@
 // Looks at the places that a manifest names, and walks the grants once for what is new.
+#include "container/git_places.hpp"
 #include <algorithm>
 #include <fcntl.h>
 #include <glove/container/manifest.hpp>
 #include <glove/container/tree_walk.hpp>
+#include <set>
 #include <sys/stat.h>
 
 namespace glove::container {
 
 namespace {
 
+struct findings {
+    std::vector<finding> all;
+    std::size_t hooks = 0, repositories = 0;
+};
+
 struct open_grant {
     const watched_grant& from;
     std::size_t number;
     sys::unique_fd root;
-    std::vector<finding>& out;
+    findings& out;
+    std::size_t inner_names = most_inner_names;
+    std::set<std::string> seen = {}; // git's own directories
 
     void tell(finding_kind kind, std::string path) {
-        if (out.size() < most_findings) out.push_back({kind, number, std::move(path)});
+        out.all.push_back({kind, number, std::move(path)});
+    }
+    // Of what has no bound but the file system's. False when it was too much.
+    auto tell_new(finding_kind kind, std::string path) -> bool {
+        auto& told = kind == finding_kind::hook ? out.hooks : out.repositories;
+        if (told++ < most_findings) {
+            tell(kind, std::move(path));
+            return true;
+        }
+        if (told == most_findings + 1) tell(finding_kind::unsearched, "");
+        return false;
     }
 };
+
+[[nodiscard]] auto is_among(const std::vector<std::string>& paths, const std::string& path)
+    -> bool {
+    return std::ranges::find(paths, path) != paths.end();
+}
 
 [[nodiscard]] auto is_identity(sys::fd_ref file, std::uint64_t device, std::uint64_t inode)
     -> bool {
@@ -33,7 +57,7 @@ struct open_grant {
 
 // git makes a directory of samples, of which none runs.
 [[nodiscard]] auto holds_only_samples(sys::fd_ref root, const std::string& path) -> bool {
-    const auto names = sys::list_names(root, path);
+    const auto names = sys::list_names(root, path, sys::mounts::crossed);
     return names && std::ranges::all_of(
                         *names, [](const auto& entry) { return entry.first.ends_with(".sample"); });
 }
@@ -55,35 +79,63 @@ void look_at_absent(open_grant& grant, const std::string& path) {
     }
 }
 
+void look_at_hooks(open_grant& grant, const std::string& git) {
+    const auto hooks = git.empty() ? "hooks" : git + "/hooks";
+    const auto names = sys::list_names(grant.root, hooks, sys::mounts::crossed);
+    if (!names) { // too many, or not to be read
+        (void)grant.tell_new(finding_kind::hook, hooks);
+        return;
+    }
+    for (const auto& [name, type] : *names)
+        if (!name.ends_with(".sample") && !grant.tell_new(finding_kind::hook, hooks + "/" + name))
+            return;
+}
+
+void look_inside_of(open_grant& grant, const std::string& git);
+
+void look_at_new_repository(open_grant& grant, const std::string& git) {
+    (void)grant.tell_new(finding_kind::new_repository, git);
+    look_at_hooks(grant, git);
+    look_inside_of(grant, git);
+}
+
+// Submodules and linked worktrees.
+void look_inside_of(open_grant& grant, const std::string& git) {
+    if (!grant.seen.insert(git).second) return;
+    const auto inner = inner_repositories(
+        grant.root, git, grant.inner_names,
+        [&](const error&, const std::string& path) { grant.tell(finding_kind::unsearched, path); });
+    for (const auto& path : inner)
+        if (!is_among(grant.from.git_directories, path)) look_at_new_repository(grant, path);
+}
+
 void look_at_repository(open_grant& grant, const std::string& directory) {
     const auto inside = directory.empty() ? std::string{} : directory + "/";
     const auto inner = sys::open_beneath(grant.root, inside + ".git",
                                          O_PATH | O_NOFOLLOW | O_DIRECTORY, sys::mounts::crossed);
     if (!inner && !is_absence(inner.error())) grant.tell(finding_kind::unsearched, inside + ".git");
-    const auto git = inner ? inside + ".git" : directory;
-    grant.tell(finding_kind::new_repository, git);
-    const auto hooks = git.empty() ? "hooks" : git + "/hooks";
-    const auto names = sys::list_names(grant.root, hooks);
-    if (!names) return grant.tell(finding_kind::hook, hooks); // too many, or not to be read
-    for (const auto& [name, type] : *names)
-        if (!name.ends_with(".sample")) grant.tell(finding_kind::hook, hooks + "/" + name);
+    look_at_new_repository(grant, inner ? inside + ".git" : directory);
 }
 
 void look_at_new(open_grant& grant) {
     const auto seen = walk_trees({grant.from.path}, writable_walk_limit);
     std::vector<std::string> all = seen.with_git;
     all.insert(all.end(), seen.bare.begin(), seen.bare.end());
+    // Whatever the walk came to.
+    if (!is_among(all, grant.from.path) &&
+        sys::open_beneath(grant.root, ".git", O_PATH | O_NOFOLLOW, sys::mounts::crossed))
+        all.push_back(grant.from.path);
     for (const auto& full : all) {
         const auto path =
             full.size() > grant.from.path.size() ? full.substr(grant.from.path.size() + 1) : "";
-        if (std::ranges::find(grant.from.repositories, path) == grant.from.repositories.end())
-            look_at_repository(grant, path);
+        if (!is_among(grant.from.repositories, path)) look_at_repository(grant, path);
     }
+    for (const auto& git : grant.from.git_directories) look_inside_of(grant, git);
     if (!seen.repositories_complete || seen.failed_os != 0)
         grant.tell(finding_kind::unsearched, "");
 }
 
-void look_at(open_grant& grant, bool complete) {
+void look_at_known(open_grant& grant) {
     for (const auto& row : grant.from.present) {
         const auto pin =
             sys::open_beneath(grant.root, row.path, O_PATH | O_NOFOLLOW, sys::mounts::crossed);
@@ -93,8 +145,6 @@ void look_at(open_grant& grant, bool complete) {
             grant.tell(finding_kind::replaced, row.path);
     }
     for (const auto& path : grant.from.absent) look_at_absent(grant, path);
-    // Without a full look at the start, what was there could not be told from what is new.
-    if (complete) look_at_new(grant);
 }
 
 } // namespace
@@ -111,18 +161,28 @@ auto to_string(finding_kind kind) noexcept -> std::string_view {
 }
 
 auto find_changes(const run_manifest& from) -> std::vector<finding> {
-    std::vector<finding> out;
+    findings out;
+    std::vector<open_grant> grants;
     for (std::size_t i = 0; i < from.grants.size(); ++i) {
         const auto& grant = from.grants[i];
         auto root = sys::pin(grant.path, sys::follow::never);
-        if (!root || !is_identity(*root, grant.device, grant.inode)) {
-            out.push_back({finding_kind::unsearched, i, ""});
-            continue;
-        }
-        open_grant open{grant, i, *std::move(root), out};
-        look_at(open, from.complete);
+        if (root && is_identity(*root, grant.device, grant.inode))
+            grants.push_back({grant, i, *std::move(root), out});
+        else out.all.push_back({finding_kind::unsearched, i, ""});
     }
-    return out;
+    // Bounded by the manifest, so nothing that is new in one grant hides it.
+    for (auto& grant : grants) look_at_known(grant);
+    for (auto& grant : grants) {
+        // Without a full look at the start, what was there could not be told from what is new.
+        if (from.complete) look_at_new(grant);
+        else grant.tell(finding_kind::unsearched, "");
+    }
+    return std::move(out.all);
+}
+
+auto is_cut_short(const std::vector<finding>& changes) noexcept -> bool {
+    return std::ranges::count(changes, finding_kind::hook, &finding::kind) >=
+           std::ptrdiff_t{most_findings};
 }
 
 auto full_path(const run_manifest& from, const finding& what) -> std::string {

@@ -60,7 +60,9 @@ constexpr auto grant_fields = wire::table(
         "present"),
     wire::row<&watched_grant::absent, wire::list<stored_path>{0, most_entries}>("absent"),
     wire::row<&watched_grant::repositories, wire::list<stored_path>{0, most_entries}>(
-        "repositories"));
+        "repositories"),
+    wire::defaulted_row<&watched_grant::git_directories, wire::list<stored_path>{0, most_entries}>(
+        "git_directories"));
 constexpr auto manifest_fields = wire::table(
     wire::row<&run_manifest::run, wire::ident>("run"),
     wire::row<&run_manifest::complete, wire::flag{}>("complete"),
@@ -74,6 +76,7 @@ template<class Change> [[nodiscard]] auto each_path(run_manifest& in, Change cha
         for (auto& row : grant.present) GLOVE_CHECK(change(row.path, false));
         for (auto& path : grant.absent) GLOVE_CHECK(change(path, false));
         for (auto& path : grant.repositories) GLOVE_CHECK(change(path, false));
+        for (auto& path : grant.git_directories) GLOVE_CHECK(change(path, false));
     }
     return {};
 }
@@ -85,8 +88,7 @@ template<class Change> [[nodiscard]] auto each_path(run_manifest& in, Change cha
 } // namespace
 
 auto manifest_of(const plan& source, std::string run) -> run_manifest {
-    run_manifest out{
-        .run = std::move(run), .complete = source.protected_search_complete, .grants = {}};
+    run_manifest out{.run = std::move(run), .complete = source.repositories_known, .grants = {}};
     for (const auto& entry : source.tree)
         if (entry.kind == entry_kind::bind && entry.origin == origin::asked &&
             entry.mode == access::write && entry.identity.type == S_IFDIR)
@@ -111,6 +113,9 @@ auto manifest_of(const plan& source, std::string run) -> run_manifest {
     for (const auto& path : source.repositories)
         if (const auto grant = holder(path); grant != out.grants.end())
             grant->repositories.push_back(relative(*grant, path));
+    for (const auto& path : source.git_directories)
+        if (const auto grant = holder(path); grant != out.grants.end())
+            grant->git_directories.push_back(relative(*grant, path));
     return out;
 }
 

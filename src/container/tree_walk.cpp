@@ -1,6 +1,7 @@
 // Lists directories by descriptor until a bound is reached.
 #include <algorithm>
 #include <array>
+#include <climits>
 #include <cstring>
 #include <dirent.h>
 #include <fcntl.h>
@@ -13,10 +14,13 @@ namespace glove::container {
 namespace {
 
 constexpr std::size_t inner_limit = 1024; // entries inside of repositories
+// Of a path that calls of the kernel take, with room for what stands before and below it.
+constexpr std::size_t longest_path = PATH_MAX - 512;
 
-// What is gone, and what the invoker may not look at, is as closed to the agent.
+// What is gone, and what the invoker may not look at, is as closed to the agent; what is too deep
+// for a path is not said to be searched.
 [[nodiscard]] auto is_out_of_reach(int os) noexcept -> bool {
-    return os == ENOENT || os == ENOTDIR || os == EACCES || os == ELOOP;
+    return os == ENOENT || os == ENOTDIR || os == EACCES || os == ELOOP || os == ENAMETOOLONG;
 }
 
 struct waiting {
@@ -36,7 +40,7 @@ public:
             pins_.push_back(pin ? *std::move(pin) : sys::unique_fd{});
             if (pins_.back()) queue_.push_back({pins_.size() - 1, ""});
         }
-        if (!drain(queue_, false)) out_.repositories_complete = false;
+        if (!drain(queue_, false)) out_.within_limit = out_.repositories_complete = false;
         budget_ = std::min(budget_, inner_limit);
         (void)drain(later_, true);
         return std::move(out_);
@@ -50,6 +54,11 @@ private:
     }
     [[nodiscard]] auto full(const waiting& at) const -> std::string {
         return at.path.empty() ? roots_[at.root] : roots_[at.root] + "/" + at.path;
+    }
+
+    void note_closed(const waiting& at, bool inside_git) {
+        out_.complete = out_.repositories_complete = false;
+        if (!inside_git) out_.closed.push_back(full(at));
     }
 
     // False when the budget ran out on the way.
@@ -69,7 +78,7 @@ private:
     [[nodiscard]] auto type_of(int directory, const ::dirent64& entry, const waiting& at)
         -> ::mode_t {
         if (entry.d_type != DT_UNKNOWN) return static_cast<::mode_t>(DTTOIF(entry.d_type));
-        struct ::stat found{};
+        struct ::stat found {};
         if (::fstatat(directory, entry.d_name, &found, AT_SYMLINK_NOFOLLOW) == 0)
             return found.st_mode & S_IFMT;
         note_failure(errno, full(at) + "/" + entry.d_name);
@@ -78,6 +87,10 @@ private:
 
     void take(int directory, const ::dirent64& entry, const waiting& at, signs& seen) {
         const std::string_view name{entry.d_name};
+        if (roots_[at.root].size() + at.path.size() + name.size() > longest_path) {
+            out_.complete = out_.repositories_complete = false;
+            return;
+        }
         const auto type = type_of(directory, entry, at);
         if (type == S_IFIFO || type == S_IFSOCK)
             out_.found.push_back({full(at) + "/" + std::string{name}, type == S_IFSOCK});
@@ -96,9 +109,11 @@ private:
     // Only now is it known whether the directory is a repository, the insides of which can wait.
     void settle(int directory, const waiting& at, signs seen, bool inside_git) {
         const bool bare = seen.head && seen.objects && seen.refs;
-        if (!inside_git && seen.git &&
-            ::faccessat(directory, ".git", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-            out_.with_git.push_back(full(at));
+        if (!inside_git && seen.git) {
+            if (::faccessat(directory, ".git", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+                out_.with_git.push_back(full(at));
+            else if (errno == EACCES) note_closed(at, inside_git);
+        }
         if (!inside_git && bare) out_.bare.push_back(full(at));
         auto& into = inside_git || bare ? later_ : queue_;
         into.insert(into.end(), std::make_move_iterator(below_.begin()),
@@ -113,7 +128,9 @@ private:
                                         sys::mounts::crossed);
         if (!opened) {
             // One that cannot be listed may still be passed through.
-            if (opened.error().os == EACCES) out_.complete = out_.repositories_complete = false;
+            if (opened.error().os == EACCES) note_closed(at, inside_git);
+            if (opened.error().os == ENAMETOOLONG)
+                out_.complete = out_.repositories_complete = false;
             note_failure(opened.error().os, full(at));
             return true;
         }

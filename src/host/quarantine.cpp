@@ -44,11 +44,13 @@ public:
 
     [[nodiscard]] auto judge(const container::past_run& past) -> container::verdict {
         auto changes = container::find_changes(past.manifest);
+        const bool is_all = !container::is_cut_short(changes);
         std::erase_if(changes, [](const finding& f) { return !container::is_movable(f.kind); });
         if (changes.empty()) return container::verdict::forget;
         out_.found = true;
         if (request_.run.empty()) return list(past.manifest, changes);
-        return move(past.manifest, changes);
+        const auto moved = move(past.manifest, changes);
+        return is_all ? moved : container::verdict::keep; // the next time finds more
     }
 
 private:

@@ -310,9 +310,6 @@ auto explain_text(const container::plan& plan) -> std::string {
     if (!plan.guard_search_complete)
         notes +=
             "  not every entry of the granted directories was searched for sockets and FIFOs\n";
-    if (!plan.protected_search_complete)
-        notes += "  not every directory was searched for repositories: one that was not found is "
-                 "not protected\n";
     out += section("Note", notes);
     out += fmt::format("Starts {} in {}. Nothing was run.\n", printable(plan.argv.front()),
                        printable(plan.work_directory));

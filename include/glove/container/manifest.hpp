@@ -23,13 +23,14 @@ struct watched_grant {
     std::string path;
     std::uint64_t device = 0, inode = 0;
     std::vector<watched_path> present;
-    std::vector<std::string> absent;       // relative
-    std::vector<std::string> repositories; // directories, relative
+    std::vector<std::string> absent;               // relative
+    std::vector<std::string> repositories;         // directories, relative
+    std::vector<std::string> git_directories = {}; // git's own, relative
 };
 
 struct run_manifest {
     std::string run;
-    bool complete = true; // no repository was missed at the start
+    bool complete = true; // what is found later and not named here is new
     std::vector<watched_grant> grants;
 };
 
@@ -59,9 +60,13 @@ struct finding {
     std::string path;      // relative to the grant
 };
 
-inline constexpr std::size_t most_findings = 1024;
+inline constexpr std::size_t most_findings = 1024; // hooks, and new repositories
 
+// What the manifest names comes first and is looked at in full. Where hooks or repositories are
+// more than `most_findings`, the grant is told as unsearched.
 [[nodiscard]] auto find_changes(const run_manifest& from) -> std::vector<finding>;
+// Whether there may be more hooks than are told.
+[[nodiscard]] auto is_cut_short(const std::vector<finding>& changes) noexcept -> bool;
 [[nodiscard]] auto full_path(const run_manifest& from, const finding& what) -> std::string;
 
 } // namespace glove::container

@@ -107,8 +107,11 @@ struct plan {
     std::vector<std::string> released; // protected but for --unprotect
     // Directories of writable grants that are a repository, or hold a ".git"; sorted.
     std::vector<std::string> repositories;
+    std::vector<std::string> git_directories; // git's own, of those and of what is inside of them
     // The bounded search for repositories saw every directory of the writable grants.
     bool protected_search_complete = true;
+    // So a repository that is found later is a new one: only closed directories were not seen.
+    bool repositories_known = true;
     // What the operator should know although it is no reason to refuse; a sentence each.
     std::vector<std::string> notes;
 };

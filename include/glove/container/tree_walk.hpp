@@ -13,8 +13,11 @@ struct tree_walk {
     std::vector<std::string> with_git;
     // Directories that git takes for a repository by what they hold, whatever their name.
     std::vector<std::string> bare;
+    // Directories, outside of repositories, that may not be listed or passed through.
+    std::vector<std::string> closed;
     bool complete = true;              // every directory was listed
     bool repositories_complete = true; // every directory was but the insides of repositories
+    bool within_limit = true;          // no entry was left out for the limit's sake
     int failed_os = 0;                 // as in `rendezvous_search`
     std::string failed_path = {};
 };

@@ -59,7 +59,7 @@ enum class mounts : std::uint8_t { refused, crossed };
 inline constexpr std::size_t most_names = 4096; // of one directory
 // Names and types of a directory's entries, the type 0 where the directory does not tell; none when
 // there is no such directory. More than `most_names` is errc::limit_exceeded.
-[[nodiscard]] auto list_names(fd_ref root, const std::string& path)
+[[nodiscard]] auto list_names(fd_ref root, const std::string& path, mounts across = mounts::refused)
     -> result<std::vector<std::pair<std::string, ::mode_t>>>;
 // Whether something has the name: absence is ENOENT or ENOTDIR, all else is an error.
 [[nodiscard]] auto is_there(const std::string& path) -> result<bool>;
