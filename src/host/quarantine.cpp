@@ -5,6 +5,7 @@
 #include <glove/container/run_files.hpp>
 #include <glove/host/quarantine.hpp>
 #include <glove/sys/files.hpp>
+#include <sys/stat.h>
 
 namespace glove::host {
 
@@ -13,8 +14,60 @@ namespace {
 using container::finding;
 using container::run_manifest;
 
-// Moves one finding to the same absolute path below `into`.
-[[nodiscard]] auto move_one(const run_manifest& from, const finding& what, const std::string& into)
+constexpr int most_places = 65536; // of one run
+
+// Where one thing goes: directories that were made for it alone, so that nothing that came from an
+// agent is on the way.
+class fresh_place {
+public:
+    // In a new numbered directory of `home`, the directories of the absolute `path`.
+    [[nodiscard]] static auto make(sys::fd_ref home, const std::string& path)
+        -> result<fresh_place> {
+        fresh_place out{home};
+        GLOVE_TRY(auto at, out.take_number());
+        for (std::size_t begin = 1; begin < path.size();) {
+            const auto end = std::min(path.find('/', begin), path.size());
+            const auto name = path.substr(begin, end - begin);
+            GLOVE_TRY(at, sys::make_directory_in(at, name));
+            out.made_ += "/" + name;
+            begin = end + 1;
+        }
+        out.end_ = std::move(at);
+        return out;
+    }
+    [[nodiscard]] auto end() const -> sys::fd_ref { return end_; }
+    [[nodiscard]] auto name() const -> const std::string& { return made_; }
+    // Takes back what holds nothing.
+    void remove_empty() const {
+        for (auto path = made_; !path.empty();) {
+            if (::unlinkat(home_.get(), path.c_str(), AT_REMOVEDIR) != 0) return;
+            const auto slash = path.rfind('/');
+            path.resize(slash == std::string::npos ? 0 : slash);
+        }
+    }
+
+private:
+    explicit fresh_place(sys::fd_ref home) : home_{home} {}
+    [[nodiscard]] auto take_number() -> result<sys::unique_fd> {
+        for (int number = 1; number <= most_places; ++number) {
+            made_ = std::to_string(number);
+            // Whatever the umask; nothing else makes names in this private directory.
+            if (::mkdirat(home_.get(), made_.c_str(), 0700) == 0 &&
+                ::fchmodat(home_.get(), made_.c_str(), 0700, 0) == 0)
+                return sys::make_directory_in(home_, made_);
+            if (errno != EEXIST) return fail_os("quarantine.place", errno, made_);
+        }
+        return fail(errc::limit_exceeded, "quarantine.place", "too many things of one run",
+                    "remove what you do not need from Glove's quarantine directory");
+    }
+
+    sys::fd_ref home_;
+    std::string made_; // relative to it
+    sys::unique_fd end_;
+};
+
+// Moves one finding into a fresh place in `home`; answers where it is below that.
+[[nodiscard]] auto move_one(const run_manifest& from, const finding& what, sys::fd_ref home)
     -> result<std::string> {
     const auto& grant = from.grants[what.grant];
     GLOVE_TRY(const auto root, sys::pin(grant.path, sys::follow::never));
@@ -27,9 +80,34 @@ using container::run_manifest;
     GLOVE_TRY(const auto parent, sys::open_beneath(root, above, O_RDONLY | O_DIRECTORY | O_NOFOLLOW,
                                                    sys::mounts::crossed));
     const auto full = container::full_path(from, what);
-    GLOVE_TRY(const auto target, sys::make_private_directory(into + sys::parent_of(full)));
-    GLOVE_CHECK(move_away(parent, name, target));
-    return into + full;
+    GLOVE_TRY(const auto place, fresh_place::make(home, sys::parent_of(full)));
+    if (auto moved = move_away(parent, name, place.end()); !moved) {
+        place.remove_empty();
+        return std::unexpected(std::move(moved).error());
+    }
+    return place.name() + "/" + name;
+}
+
+// What lies below another one moves with it; what is there twice moves once.
+[[nodiscard]] auto without_what_moves_along(const run_manifest& from,
+                                            const std::vector<finding>& all)
+    -> std::vector<finding> {
+    std::vector<std::pair<std::string, const finding*>> by_path;
+    by_path.reserve(all.size());
+    for (const auto& each : all) by_path.emplace_back(container::full_path(from, each), &each);
+    // With '/' before every other byte, all below a directory follows it at once.
+    const auto rank = [](char c) { return c == '/' ? 0 : static_cast<unsigned char>(c); };
+    std::ranges::sort(by_path, [&](const auto& left, const auto& right) {
+        return std::ranges::lexicographical_compare(left.first, right.first, {}, rank, rank);
+    });
+    std::vector<finding> out;
+    std::string_view top;
+    for (const auto& [path, each] : by_path) {
+        if (!top.empty() && sys::holds(top, path)) continue;
+        top = path;
+        out.push_back(*each);
+    }
+    return out;
 }
 
 struct outcome {
@@ -60,10 +138,18 @@ private:
     }
     [[nodiscard]] auto move(const run_manifest& from, const std::vector<finding>& changes)
         -> container::verdict {
+        const auto path = request_.state + "/quarantine/" + from.run;
         bool all = true;
-        for (const auto& each : changes) {
-            auto moved = move_one(from, each, request_.state + "/quarantine/" + from.run);
-            if (moved) request_.print(container::full_path(from, each) + " -> " + *moved);
+        const auto home = sys::make_private_directory(path);
+        if (!home) {
+            request_.tell(home.error());
+            out_.complete = false;
+            return container::verdict::keep;
+        }
+        for (const auto& each : without_what_moves_along(from, changes)) {
+            auto moved = move_one(from, each, *home);
+            if (moved)
+                request_.print(container::full_path(from, each) + " -> " + path + "/" + *moved);
             else request_.tell(moved.error());
             all &= moved.has_value();
         }

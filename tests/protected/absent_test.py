@@ -22,6 +22,19 @@ class Absent(inside.Case):
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         return done.stdout.decode()
 
+    def kept(self, run):
+        """Where each thing of the workspace is now: every one in a numbered directory of its own."""
+        top, out = self.place.path("state", "glove", "quarantine", run), {}
+        for number in os.listdir(top):
+            root = os.path.join(top, number) + self.place.workspace
+            for name in (".git/info/attributes", ".git/hooks", ".claude", ".envrc", ".vscode", ".git"):
+                if os.path.lexists(os.path.join(root, name)):
+                    out[name] = os.path.join(root, name)
+                    break
+            else:
+                self.fail(f"{root} holds nothing that is known")
+        return out
+
     def left(self):
         runs = self.place.path("state", "glove", "runs")
         return os.listdir(runs) if os.path.isdir(runs) else []
@@ -69,10 +82,11 @@ class Absent(inside.Case):
         self.quarantine("--run", run)
         for name in expected:
             self.assertFalse(os.path.lexists(os.path.join(self.place.workspace, name)))
-        kept = self.place.path("state", "glove", "quarantine", run) + self.place.workspace
-        with open(kept + "/.claude/s", encoding="utf-8") as file:
+        kept = self.kept(run)
+        self.assertEqual(set(kept), expected)
+        with open(kept[".claude"] + "/s", encoding="utf-8") as file:
             self.assertEqual(file.read(), "evil\n")
-        self.assertEqual(os.readlink(kept + "/.envrc"), "/tmp")
+        self.assertEqual(os.readlink(kept[".envrc"]), "/tmp")
         self.assertTrue(os.path.exists(os.path.join(self.place.workspace, "new")))
         self.assertEqual(self.quarantine(), "")
         self.quarantine("--run", run, status=1)
@@ -140,6 +154,26 @@ class Absent(inside.Case):
         self.place.empty_workspace()
         done = self.place.run("sh", "-c", "git init -q . && git commit -q --allow-empty -m x || exit 0")
         self.assertEqual(len(done.stderr.decode().split("new repository")), 2, done.stderr)
+
+    def test_no_link_that_was_moved_is_followed(self):
+        victim = self.place.folder("victim")
+        os.makedirs(os.path.join(victim, "hooks"))
+        done = self.place.run("sh", "-c", "mkdir -p .claude/a; ln -s $0 .claude/a/.git", victim)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        run = self.quarantine().splitlines()[0]
+        record = self.place.path("state", "glove", "runs", run + ".found.json")
+        with open(record, "rb") as file:
+            saved = file.read()
+        self.quarantine("--run", run)
+        # The same names once more, now with a hook below what is a link in quarantine.
+        hooks = os.path.dirname(self.place.put(".claude/a/.git/hooks/x", "evil"))
+        with open(os.open(record, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
+            file.write(saved)
+        self.quarantine("--run", run)
+        self.assertEqual(os.listdir(os.path.join(victim, "hooks")), [])
+        self.assertFalse(os.path.exists(hooks))
+        numbers = sorted(os.listdir(self.place.path("state", "glove", "quarantine", run)))
+        self.assertEqual(numbers, ["1", "2"])  # and what lay below the second moved with it
 
     def test_a_damaged_manifest_is_told_and_stops_nothing(self):
         runs = self.place.folder("state", "glove", "runs")
