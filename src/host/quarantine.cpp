@@ -77,7 +77,7 @@ private:
     const auto slash = what.path.rfind('/');
     const auto above = slash == std::string::npos ? std::string{} : what.path.substr(0, slash);
     const auto name = slash == std::string::npos ? what.path : what.path.substr(slash + 1);
-    GLOVE_TRY(const auto parent, sys::open_beneath(root, above, O_RDONLY | O_DIRECTORY | O_NOFOLLOW,
+    GLOVE_TRY(const auto parent, sys::open_beneath(root, above, O_PATH | O_DIRECTORY | O_NOFOLLOW,
                                                    sys::mounts::crossed));
     const auto full = container::full_path(from, what);
     GLOVE_TRY(const auto place, fresh_place::make(home, sys::parent_of(full)));
