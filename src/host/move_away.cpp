@@ -137,8 +137,8 @@ auto copy_and_remove(sys::fd_ref from, const std::string& name, sys::fd_ref to, 
 auto move_away(sys::fd_ref from, const std::string& name, sys::fd_ref to, copy_budget budget)
     -> result<> {
     const auto rename = [&] {
-        const bool done = ::renameat2(from.get(), name.c_str(), to.get(), name.c_str(),
-                                      RENAME_NOREPLACE) == 0;
+        const bool done =
+            ::renameat2(from.get(), name.c_str(), to.get(), name.c_str(), RENAME_NOREPLACE) == 0;
         return done ? 0 : errno;
     };
     int os = rename();

@@ -6,12 +6,15 @@
 #include <glove/host/quarantine.hpp>
 #include <glove/sys/files.hpp>
 #include <sys/stat.h>
+#include <variant>
+#include <vector>
 
 namespace glove::host {
 
 namespace {
 
 using container::finding;
+using container::finding_kind;
 using container::run_manifest;
 
 constexpr int most_places = 65536; // of one run
@@ -110,51 +113,99 @@ private:
     return out;
 }
 
+// Collected while a manifest is locked, and printed when none is: whoever reads may be slow.
 struct outcome {
+    std::vector<std::variant<std::string, error>> said;
     bool found = false; // a run with something left
     bool complete = true;
+
+    void print(std::string line) { said.emplace_back(std::move(line)); }
+    void tell(error what) {
+        complete = false;
+        said.emplace_back(std::move(what));
+    }
 };
 
 class visitor {
 public:
     explicit visitor(const quarantine_request& request) : request_{request} {}
-    [[nodiscard]] auto result_of() const noexcept -> const outcome& { return out_; }
+    [[nodiscard]] auto out() noexcept -> outcome& { return out_; }
 
     [[nodiscard]] auto judge(const container::past_run& past) -> container::verdict {
-        auto changes = container::find_changes(past.manifest);
-        std::erase_if(changes, [](const finding& f) { return !container::is_movable(f.kind); });
-        if (changes.empty()) return container::verdict::forget;
+        const auto& from = past.manifest;
+        const auto now = look(from);
+        const bool left = !now.movable.empty() || !now.unsearched.empty() || now.is_full;
         out_.found = true;
-        if (request_.run.empty()) return list(past.manifest, changes);
-        return move(past.manifest, changes);
+        if (request_.run.empty()) { // a list forgets nothing
+            if (left || past.was_told) list(from, now);
+            return left ? container::verdict::keep : container::verdict::leave;
+        }
+        if (!left) out_.print("nothing of run " + from.run + " is left");
+        if (!now.movable.empty() && !move(from, now.movable)) return container::verdict::keep;
+        // What was moved may have kept the rest from being seen.
+        return left && !is_done(from, look(from)) ? container::verdict::keep
+                                                  : container::verdict::forget;
     }
 
+    [[nodiscard]] auto runs() const -> std::string { return request_.state + "/runs"; }
+
 private:
-    [[nodiscard]] auto list(const run_manifest& from, const std::vector<finding>& changes) const
-        -> container::verdict {
-        request_.print(from.run);
-        for (const auto& each : changes) request_.print("  " + container::full_path(from, each));
-        return container::verdict::keep;
+    struct sight {
+        std::vector<finding> movable, unsearched;
+        bool is_full = false; // there may be more
+    };
+    [[nodiscard]] static auto look(const run_manifest& from) -> sight {
+        sight out;
+        auto changes = container::find_changes(from);
+        out.is_full = changes.size() >= container::most_findings;
+        for (auto& each : changes)
+            if (container::is_movable(each.kind)) out.movable.push_back(std::move(each));
+            else if (each.kind == finding_kind::unsearched)
+                out.unsearched.push_back(std::move(each));
+        return out;
     }
-    [[nodiscard]] auto move(const run_manifest& from, const std::vector<finding>& changes)
-        -> container::verdict {
+    void list(const run_manifest& from, const sight& now) {
+        out_.print(from.run);
+        for (const auto& each : now.movable) out_.print("  " + container::full_path(from, each));
+        for (const auto& each : now.unsearched)
+            out_.print("  " + container::full_path(from, each) + " could not be searched");
+        if (now.is_full) out_.print("  and there may be more");
+        if (now.movable.empty() && now.unsearched.empty() && !now.is_full)
+            out_.print("  nothing is left; `glove quarantine --run " + from.run + "` forgets it");
+    }
+    // Says what keeps the manifest.
+    [[nodiscard]] auto is_done(const run_manifest& from, const sight& now) -> bool {
+        for (const auto& each : now.unsearched)
+            out_.tell({.code = errc::not_found,
+                       .step = "quarantine.search",
+                       .os = 0,
+                       .detail = container::full_path(from, each) + " could not be searched",
+                       .remedy = "make it readable, or bring it back, and do it again; or remove " +
+                                 runs() + "/" + from.run + ".found.json"});
+        if (!now.movable.empty() || now.is_full)
+            out_.tell({.code = errc::limit_exceeded,
+                       .step = "quarantine.search",
+                       .os = 0,
+                       .detail = "run " + from.run + " left more than is found at once",
+                       .remedy = "do it again"});
+        return now.unsearched.empty() && now.movable.empty() && !now.is_full;
+    }
+    // Whether all was moved.
+    [[nodiscard]] auto move(const run_manifest& from, const std::vector<finding>& movable) -> bool {
         const auto path = request_.state + "/quarantine/" + from.run;
-        bool all = true;
         const auto home = sys::make_private_directory(path);
         if (!home) {
-            request_.tell(home.error());
-            out_.complete = false;
-            return container::verdict::keep;
+            out_.tell(home.error());
+            return false;
         }
-        for (const auto& each : without_what_moves_along(from, changes)) {
+        bool all = true;
+        for (const auto& each : without_what_moves_along(from, movable)) {
             auto moved = move_one(from, each, *home);
-            if (moved)
-                request_.print(container::full_path(from, each) + " -> " + path + "/" + *moved);
-            else request_.tell(moved.error());
+            if (moved) out_.print(container::full_path(from, each) + " -> " + path + "/" + *moved);
+            else out_.tell(std::move(moved).error());
             all &= moved.has_value();
         }
-        out_.complete &= all;
-        return all ? container::verdict::forget : container::verdict::keep;
+        return all;
     }
 
     const quarantine_request& request_;
@@ -165,20 +216,20 @@ private:
 
 auto quarantine(const quarantine_request& request) -> result<bool> {
     visitor visit{request};
-    bool readable = true;
-    GLOVE_CHECK(container::review_runs(
-        request.state + "/runs", request.run,
+    auto& out = visit.out();
+    const auto done = container::review_runs(
+        visit.runs(), {.only = request.run},
         [&](const container::past_run& past) { return visit.judge(past); },
-        [&](const error& what) {
-            readable = false;
-            request.tell(what);
-        }));
-    const auto& out = visit.result_of();
-    if (!request.run.empty() && !out.found && readable)
+        [&](const error& what) { out.tell(what); });
+    for (const auto& each : out.said)
+        if (const auto* line = std::get_if<std::string>(&each)) request.print(*line);
+        else request.tell(std::get<error>(each));
+    GLOVE_CHECK(done);
+    if (!request.run.empty() && !out.found && out.complete)
         return fail(errc::not_found, "quarantine.run",
                     "run " + request.run + " left nothing, or goes on still",
                     "glove quarantine lists the runs that left something");
-    return out.complete && readable;
+    return out.complete;
 }
 
 } // namespace glove::host
