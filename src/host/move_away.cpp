@@ -23,6 +23,21 @@ constexpr int most_depth = 64;
     return sys::open_beneath(in, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, sys::mounts::crossed);
 }
 
+// Gives the owner, who may be this process only, the rights to what he closed himself.
+void open_up(sys::fd_ref pin) {
+    const auto facts = sys::inspect(pin);
+    const ::mode_t wanted = facts && facts->identity.type == S_IFDIR ? 0700U : 0400U;
+    if (!facts || facts->owner != ::geteuid() || (facts->permissions & wanted) == wanted) return;
+    const auto own = "/proc/self/fd/" + std::to_string(pin.get());
+    (void)::chmod(own.c_str(), facts->permissions | wanted);
+}
+// Of a directory, which no other name has.
+void open_up_directory(sys::fd_ref in, const std::string& name) {
+    const auto pin =
+        sys::open_beneath(in, name, O_PATH | O_NOFOLLOW | O_DIRECTORY, sys::mounts::crossed);
+    if (pin) open_up(*pin);
+}
+
 class copier {
 public:
     explicit copier(copy_budget budget) : budget_{budget} {}
@@ -41,8 +56,8 @@ public:
                 return fail_os("quarantine.copy", errno, name);
             return {};
         }
-        case S_IFREG: return copy_file(from, name, to, facts);
-        case S_IFDIR: return copy_directory(from, name, to, depth);
+        case S_IFREG: open_up(pin); return copy_file(from, name, to, facts);
+        case S_IFDIR: open_up(pin); return copy_directory(from, name, to, depth);
         default: return {}; // holds nothing
         }
     }
@@ -92,6 +107,7 @@ private:
     if (::unlinkat(in.get(), name.c_str(), 0) == 0) return {};
     if (errno != EISDIR && errno != EPERM) return fail_os("quarantine.remove", errno, name);
     if (depth == 0) return too_large(name);
+    open_up_directory(in, name);
     {
         GLOVE_TRY(const auto directory, open_directory(in, name));
         GLOVE_TRY(const auto names, sys::list_names(directory, ""));
@@ -103,15 +119,6 @@ private:
     return {};
 }
 
-// Moving a directory changes what it holds as its parent, which takes the right to write to it.
-[[nodiscard]] auto open_up(sys::fd_ref in, const std::string& name) -> bool {
-    const auto pin =
-        sys::open_beneath(in, name, O_PATH | O_NOFOLLOW | O_DIRECTORY, sys::mounts::crossed);
-    if (!pin) return false;
-    const auto own = "/proc/self/fd/" + std::to_string(pin->get());
-    return ::chmod(own.c_str(), 0700) == 0;
-}
-
 } // namespace
 
 auto copy_and_remove(sys::fd_ref from, const std::string& name, sys::fd_ref to, copy_budget budget)
@@ -119,6 +126,7 @@ auto copy_and_remove(sys::fd_ref from, const std::string& name, sys::fd_ref to, 
     // What a copy that fails leaves is removed again, so it must be all its own.
     if (sys::open_beneath(to, name, O_PATH | O_NOFOLLOW))
         return fail_os("quarantine.copy", EEXIST, name);
+    open_up(from);
     if (auto copied = copier{budget}.copy(from, name, to, most_depth); !copied) {
         (void)remove_all(to, name, most_depth);
         return copied;
@@ -129,12 +137,19 @@ auto copy_and_remove(sys::fd_ref from, const std::string& name, sys::fd_ref to, 
 auto move_away(sys::fd_ref from, const std::string& name, sys::fd_ref to, copy_budget budget)
     -> result<> {
     const auto rename = [&] {
-        return ::renameat2(from.get(), name.c_str(), to.get(), name.c_str(), RENAME_NOREPLACE) == 0;
+        const bool done =
+            ::renameat2(from.get(), name.c_str(), to.get(), name.c_str(), RENAME_NOREPLACE) == 0;
+        return done ? 0 : errno;
     };
-    if (rename()) return {};
-    if (errno == EACCES && open_up(from, name) && rename()) return {};
-    if (errno == EXDEV || errno == EINVAL) return copy_and_remove(from, name, to, budget);
-    return fail_os("quarantine.move", errno, name);
+    int os = rename();
+    if (os == EACCES) { // a directory that moves is written to, as its parent changes
+        open_up(from);
+        open_up_directory(from, name);
+        os = rename();
+    }
+    if (os == 0) return {};
+    if (os == EXDEV || os == EINVAL) return copy_and_remove(from, name, to, budget);
+    return fail_os("quarantine.move", os, name);
 }
 
 } // namespace glove::host

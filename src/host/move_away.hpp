@@ -15,7 +15,7 @@ struct copy_budget {
 
 // `name` in `from` becomes `name` in `to`, where it must be free. On another file system it is
 // copied, without what is neither file, directory nor link, and then removed; past the budget it
-// stays where it is.
+// stays where it is. What its owner closed to himself is opened up, `from` as well.
 [[nodiscard]] auto move_away(sys::fd_ref from, const std::string& name, sys::fd_ref to,
                              copy_budget budget = {}) -> result<>;
 

@@ -167,6 +167,102 @@ TEST(RunFiles, ADirectoryThatCannotBeLookedForIsNotAbsent) {
     EXPECT_EQ(unknown.error().os, ENAMETOOLONG);
 }
 
+TEST(RunFiles, WhoLooksHoldsUpNoRunThatStarts) {
+    const folder place;
+    const auto runs = place / "runs";
+    auto first = manifest();
+    {
+        ASSERT_TRUE(own_manifest::write(runs, first));
+    }
+    bool started = false;
+    ASSERT_TRUE(review_runs(
+        runs, {},
+        [&](const past_run&) {
+            auto other = manifest();
+            other.run = "other";
+            started = own_manifest::write(runs, other).has_value();
+            return verdict::keep;
+        },
+        [](const error& what) { ADD_FAILURE() << what.step << what.detail; }));
+    EXPECT_TRUE(started);
+}
+
+TEST(RunFiles, ARunThatEndsWhileOthersAreLookedAtIsOver) {
+    const folder place;
+    const auto runs = place / "runs";
+    auto first = manifest();
+    first.run = "a";
+    {
+        ASSERT_TRUE(own_manifest::write(runs, first));
+    }
+    auto second = manifest();
+    second.run = "b";
+    auto live = own_manifest::write(runs, second);
+    ASSERT_TRUE(live);
+    for (const bool keep : {true, false}) {
+        std::vector<std::string> seen;
+        ASSERT_TRUE(review_runs(
+            runs, {},
+            [&](const past_run& past) {
+                seen.push_back(past.manifest.run);
+                if (past.manifest.run == "a") {
+                    EXPECT_TRUE(live->conclude(keep));
+                }
+                return verdict::keep;
+            },
+            [](const error& what) { ADD_FAILURE() << what.step << what.detail; }));
+        EXPECT_THAT(seen, ElementsAre("a"));
+        std::filesystem::remove(runs + "/b.found.json");
+        second.run = "c";
+        live = own_manifest::write(runs, second);
+    }
+}
+
+TEST(RunFiles, AtTheirBoundItIsSaidAndToldOnesDoNotCountAtAStart) {
+    const folder place;
+    const auto runs = place / "runs";
+    auto each = manifest();
+    for (std::size_t i = 0; i <= most_manifests; ++i) {
+        each.run = "a" + std::to_string(i);
+        auto own = own_manifest::write(runs, each);
+        ASSERT_TRUE(own && own->conclude(true));
+    }
+    each.run = "z";
+    {
+        ASSERT_TRUE(own_manifest::write(runs, each));
+    }
+    const auto look = [&](const review_choice& choice, std::size_t& problems) {
+        std::size_t seen = 0;
+        EXPECT_TRUE(review_runs(
+            runs, choice,
+            [&](const past_run&) {
+                ++seen;
+                return verdict::leave;
+            },
+            [&](const error& what) {
+                EXPECT_EQ(what.code, errc::limit_exceeded);
+                ++problems;
+            }));
+        return seen;
+    };
+    std::size_t problems = 0;
+    EXPECT_EQ(look({.told = false}, problems), 1U);
+    EXPECT_EQ(look({.only = "z"}, problems), 1U);
+    EXPECT_EQ(problems, 0U);
+    EXPECT_EQ(look({}, problems), most_manifests);
+    EXPECT_EQ(problems, 1U);
+}
+
+TEST(RunFiles, AStartThatFailsNamesTheDirectory) {
+    const folder place;
+    const auto runs = place / "runs";
+    const auto own = own_manifest::write(runs, manifest());
+    ASSERT_TRUE(own);
+    const auto again = own_manifest::write(runs, manifest()); // the name is taken
+    ASSERT_FALSE(again);
+    EXPECT_NE(again.error().detail.find(runs), std::string::npos) << again.error().detail;
+}
+
 // --- what became of it
 
 TEST(FindChanges, WhatCannotBeLookedAtIsSaidAndIsNeitherAbsentNorReplaced) {

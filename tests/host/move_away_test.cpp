@@ -60,4 +60,45 @@ TEST(MoveAway, NothingIsReplaced) {
     EXPECT_EQ(*sys::read_file(place / "from/x", 10), "new");
 }
 
+// What an agent does to its own directories so that they cannot be moved.
+void close_all(const folder& place) {
+    place.file("from/x/a", "text");
+    place.file("from/x/closed/b", "text");
+    ASSERT_EQ(::chmod((place / "from/x/a").c_str(), 0), 0);
+    ASSERT_EQ(::chmod((place / "from/x/closed").c_str(), 0), 0);
+    ASSERT_EQ(::chmod((place / "from/x").c_str(), 0555), 0);
+    ASSERT_EQ(::chmod((place / "from").c_str(), 0555), 0);
+}
+
+TEST(MoveAway, WhatItsOwnerClosedIsMoved) {
+    const folder place;
+    const auto [from, to] = directories(place);
+    close_all(place);
+    const auto done = host::move_away(from, "x", to);
+    EXPECT_TRUE(done) << done.error().step << done.error().os;
+    EXPECT_TRUE(std::filesystem::is_empty(place / "from"));
+    EXPECT_TRUE(std::filesystem::exists(place / "to/x/a"));
+    (void)::chmod((place / "to/x/closed").c_str(), 0700);
+}
+
+TEST(MoveAway, AFileInAClosedDirectoryIsMoved) {
+    const folder place;
+    const auto [from, to] = directories(place);
+    place.file("from/x", "text");
+    ASSERT_EQ(::chmod((place / "from").c_str(), 0555), 0);
+    const auto done = host::move_away(from, "x", to);
+    EXPECT_TRUE(done) << done.error().step << done.error().os;
+    EXPECT_EQ(*sys::read_file(place / "to/x", 10), "text");
+}
+
+TEST(MoveAway, WhatItsOwnerClosedIsCopiedAndRemoved) {
+    const folder place;
+    const auto [from, to] = directories(place);
+    close_all(place);
+    const auto done = host::copy_and_remove(from, "x", to);
+    EXPECT_TRUE(done) << done.error().step << done.error().os;
+    EXPECT_TRUE(std::filesystem::is_empty(place / "from"));
+    EXPECT_EQ(*sys::read_file(place / "to/x/closed/b", 10), "text");
+}
+
 } // namespace

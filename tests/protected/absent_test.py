@@ -22,6 +22,19 @@ class Absent(inside.Case):
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         return done.stdout.decode()
 
+    def kept(self, run):
+        """Where each thing of the workspace is now: every one in a numbered directory of its own."""
+        top, out = self.place.path("state", "glove", "quarantine", run), {}
+        for number in os.listdir(top):
+            root = os.path.join(top, number) + self.place.workspace
+            for name in (".git/info/attributes", ".git/hooks", ".claude", ".envrc", ".vscode", ".git"):
+                if os.path.lexists(os.path.join(root, name)):
+                    out[name] = os.path.join(root, name)
+                    break
+            else:
+                self.fail(f"{root} holds nothing that is known")
+        return out
+
     def left(self):
         runs = self.place.path("state", "glove", "runs")
         return os.listdir(runs) if os.path.isdir(runs) else []
@@ -69,10 +82,11 @@ class Absent(inside.Case):
         self.quarantine("--run", run)
         for name in expected:
             self.assertFalse(os.path.lexists(os.path.join(self.place.workspace, name)))
-        kept = self.place.path("state", "glove", "quarantine", run) + self.place.workspace
-        with open(kept + "/.claude/s", encoding="utf-8") as file:
+        kept = self.kept(run)
+        self.assertEqual(set(kept), expected)
+        with open(kept[".claude"] + "/s", encoding="utf-8") as file:
             self.assertEqual(file.read(), "evil\n")
-        self.assertEqual(os.readlink(kept + "/.envrc"), "/tmp")
+        self.assertEqual(os.readlink(kept[".envrc"]), "/tmp")
         self.assertTrue(os.path.exists(os.path.join(self.place.workspace, "new")))
         self.assertEqual(self.quarantine(), "")
         self.quarantine("--run", run, status=1)
@@ -133,13 +147,89 @@ class Absent(inside.Case):
         self.assertEqual(run.stdout.readline(), b"up\n")
         self.place.bare("git", "config", "a.b", "c")
         _, said = run.communicate(b"x\n")
-        self.assertIn(b".git/config was replaced or removed on the host", said)
+        self.assertIn(b".git/config is another file than at the start, or gone", said)
         self.assertEqual(self.left(), [])
 
     def test_a_repository_of_its_own_in_an_empty_workspace(self):
         self.place.empty_workspace()
         done = self.place.run("sh", "-c", "git init -q . && git commit -q --allow-empty -m x || exit 0")
         self.assertEqual(len(done.stderr.decode().split("new repository")), 2, done.stderr)
+
+    def test_no_link_that_was_moved_is_followed(self):
+        victim = self.place.folder("victim")
+        os.makedirs(os.path.join(victim, "hooks"))
+        done = self.place.run("sh", "-c", "mkdir -p .claude/a; ln -s $0 .claude/a/.git", victim)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        run = self.quarantine().splitlines()[0]
+        record = self.place.path("state", "glove", "runs", run + ".found.json")
+        with open(record, "rb") as file:
+            saved = file.read()
+        self.quarantine("--run", run)
+        # The same names once more, now with a hook below what is a link in quarantine.
+        hooks = os.path.dirname(self.place.put(".claude/a/.git/hooks/x", "evil"))
+        with open(os.open(record, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
+            file.write(saved)
+        self.quarantine("--run", run)
+        self.assertEqual(os.listdir(os.path.join(victim, "hooks")), [])
+        self.assertFalse(os.path.exists(hooks))
+        numbers = sorted(os.listdir(self.place.path("state", "glove", "quarantine", run)))
+        self.assertEqual(numbers, ["1", "2"])  # and what lay below the second moved with it
+
+    def test_a_list_that_nobody_reads_holds_up_no_run(self):
+        self.place.run("sh", "-c", "d=$(printf %0200d 0); mkdir -p $d/.git/hooks;"
+                       "for i in $(seq 600); do : >$d/.git/hooks/$d$i; done")
+        slow = subprocess.Popen([inside.GLOVE, "quarantine"], env=self.place.environment,
+                                stdout=subprocess.PIPE)
+        self.addCleanup(inside.end, slow)
+        self.assertEqual(len(slow.stdout.read(32)), 32)  # it prints, and then its pipe is full
+        self.assertEqual(self.place.run("true").stderr, b"")
+        self.assertIsNone(slow.poll())
+        self.assertIn("/hooks/", self.quarantine())
+        slow.communicate()
+
+    def test_what_is_away_is_not_forgotten(self):
+        run = self.place.start("sh", "-c", "mkdir .husky; echo up; sleep 1000", stdout=subprocess.PIPE)
+        self.addCleanup(inside.end, run)
+        self.assertEqual(run.stdout.readline(), b"up\n")
+        run.kill()
+        run.wait()
+        away = self.place.workspace + ".away"
+        os.rename(self.place.workspace, away)
+        done = self.place.run("true", workspace=False, cwd="/")
+        self.assertIn(b"was killed", done.stderr)
+        said = self.quarantine().splitlines()
+        self.assertIn("could not be searched", said[1])
+        self.quarantine("--run", said[0], status=1)
+        os.rename(away, self.place.workspace)
+        self.assertIn("/.husky", self.quarantine())
+        self.quarantine("--run", said[0])
+        self.assertFalse(os.path.exists(os.path.join(self.place.workspace, ".husky")))
+        self.assertEqual(self.left(), [])
+
+    def test_a_list_forgets_nothing(self):
+        self.place.run("sh", "-c", "mkdir .husky")
+        run = self.quarantine().splitlines()[0]
+        os.rmdir(os.path.join(self.place.workspace, ".husky"))
+        self.assertIn("nothing is left", self.quarantine())
+        self.assertEqual(self.left(), [run + ".found.json"])
+        self.quarantine("--run", run)
+        self.assertEqual(self.left(), [])
+
+    def test_past_the_bound_of_findings_the_rest_is_not_forgotten(self):
+        done = self.place.run("sh", "-c", "mkdir -p n/.git/hooks; for i in $(seq 1100); do"
+                              " : >n/.git/hooks/h$i; done")
+        self.assertIn(b"there may be more", done.stderr)
+        run = self.quarantine().splitlines()[0]
+        self.quarantine("--run", run, status=1)
+        self.quarantine("--run", run)
+        self.assertEqual(os.listdir(os.path.join(self.place.workspace, "n/.git/hooks")), [])
+        self.assertEqual(self.left(), [])
+
+    def test_hooks_in_a_directory_that_was_closed_are_moved(self):
+        self.place.run("sh", "-c", "git init -q new; echo evil >new/.git/hooks/update;"
+                       "chmod 555 new/.git/hooks")
+        self.quarantine("--run", self.quarantine().splitlines()[0])
+        self.assertFalse(os.path.exists(os.path.join(self.place.workspace, "new/.git/hooks/update")))
 
     def test_a_damaged_manifest_is_told_and_stops_nothing(self):
         runs = self.place.folder("state", "glove", "runs")

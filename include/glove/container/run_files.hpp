@@ -34,11 +34,18 @@ struct past_run {
     bool was_told = false; // the operator has heard of it
 };
 
-enum class verdict : std::uint8_t { forget, keep };
+// `leave` changes nothing, not even that the run was told.
+enum class verdict : std::uint8_t { forget, keep, leave };
 
-// Every run that is over, with its manifest locked meanwhile; what `judge` keeps counts as told
-// from then on. `only` picks one run by its whole name. `tell` gets what could not be read.
-[[nodiscard]] auto review_runs(const std::string& directory, std::string_view only,
+struct review_choice {
+    std::string only = {}; // one run by its whole name, or all
+    bool told = true;      // also those of which the operator has heard
+};
+
+// Runs that are over, each with its manifest locked meanwhile; what `judge` keeps counts as told
+// from then on. A run that starts waits for no `judge`, and no lock is waited for longer than 15
+// seconds. `tell` gets what could not be read, and that there were more than `most_manifests`.
+[[nodiscard]] auto review_runs(const std::string& directory, const review_choice& choice,
                                const std::function<verdict(const past_run&)>& judge,
                                const std::function<void(const error&)>& tell) -> result<>;
 
