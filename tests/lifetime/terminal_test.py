@@ -327,6 +327,22 @@ class OnATerminal(terminals.Case):
         self.assertTrue(inside.wait_until(lambda: inside.facts(process.pid)[1] == "Z", 30))
         self.assertLess(time.monotonic() - began, 15)
 
+    def test_a_terminal_behind_a_pipe_that_takes_nothing_holds_up_no_limit(self):
+        """The output goes to it by a relay: with --no-pty, and where the input is another terminal."""
+        for flags, elsewhere in ((["--no-pty"], False), ([], True), (["--pty"], True)):
+            for says in (["yes"], ["sh", "-c", "while :; do printf '%0300d' 1; done"]):
+                with self.subTest(flags=flags, elsewhere=elsewhere, says=says):
+                    words = self.place.glove(*says, flags=["--wall-time", "1s", *flags])
+                    if elsewhere:
+                        master, other = os.openpty()
+                        self.addCleanup(os.close, master)
+                        self.addCleanup(os.close, other)
+                        words = ["sh", "-c", 'exec "$@" >' + os.ttyname(other), "sh", *words]
+                    process = self.on_terminal(words)
+                    began = time.monotonic()
+                    self.assertTrue(inside.wait_until(lambda: inside.facts(process.pid)[1] == "Z", 30))
+                    self.assertLess(time.monotonic() - began, 20)
+
     # -- only some of the streams ---------------------------------------------------------------
 
     def test_only_the_input_is_the_terminal(self):
