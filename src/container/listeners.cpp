@@ -20,6 +20,36 @@ namespace {
 constexpr std::string_view ssh_agent_name = "ssh-agent.sock";
 constexpr std::chrono::seconds ssh_agent_patience{10};
 
+// The writable grant that `path` (canonical) lies in, by whatever name; null for none.
+[[nodiscard]] auto grant_around(const plan& made, const std::string& path)
+    -> result<const tree_entry*> {
+    for (auto place = sys::parent_of(path);; place = sys::parent_of(place)) {
+        GLOVE_TRY(const auto pinned, sys::pin(place, sys::follow::never));
+        GLOVE_TRY(const auto facts, sys::inspect(pinned));
+        for (const auto& entry : made.tree)
+            if (entry.kind == entry_kind::bind && entry.mode == access::write &&
+                entry.identity == facts.identity)
+                return &entry;
+        if (place == "/") return nullptr;
+    }
+}
+
+// Who can write where the socket or a link to it stands decides what it leads to: bytes that the
+// agent chose would go to any service of the caller's.
+[[nodiscard]] auto refuse_within_grants(const plan& made, const resolved_path& socket) -> result<> {
+    std::vector<std::string> places{socket.real};
+    for (const auto& [link, target] : socket.links) places.push_back(link);
+    for (const auto& place : places) {
+        GLOVE_TRY(const auto* const grant, grant_around(made, place));
+        if (grant != nullptr)
+            return fail(errc::not_permitted, "plan.ssh_agent",
+                        "--ssh-agent: SSH_AUTH_SOCK leads by " + place + ", which lies in " +
+                            grant->text + ", where the command can write",
+                        "start the ssh agent with its socket elsewhere: ssh-agent -a PATH");
+    }
+    return {};
+}
+
 } // namespace
 
 auto plan_listeners(const std::vector<listener_wish>& wishes, network_tier tier)
@@ -53,11 +83,15 @@ auto plan_ssh_agent(const profile& wish, const plan& made)
     -> result<std::optional<ssh_agent_plan>> {
     if (!wish.ssh_agent) return std::nullopt;
     ssh_agent_plan out;
-    GLOVE_TRY(out.socket, ssh::agent_socket(std::getenv("SSH_AUTH_SOCK")));
+    GLOVE_TRY(const auto path, ssh::agent_socket(std::getenv("SSH_AUTH_SOCK")));
+    const auto where = resolve(path);
+    if (!where) return fail_os("ssh.agent", where.error().os, "the ssh agent's socket " + path);
+    GLOVE_CHECK(refuse_within_grants(made, *where));
+    GLOVE_TRY(out.socket, ssh::pin_agent(where->real));
     GLOVE_TRY(auto keys, ssh::list_keys(out.socket, ssh_agent_patience));
     GLOVE_TRY(out.key, ssh::choose_key(std::move(keys), *wish.ssh_agent));
-    const auto path = std::string{listener_directory} + "/" + std::string{ssh_agent_name};
-    const auto at = std::ranges::find(made.listeners, path, &planned_listener::path);
+    const auto inside = std::string{listener_directory} + "/" + std::string{ssh_agent_name};
+    const auto at = std::ranges::find(made.listeners, inside, &planned_listener::path);
     out.listener = static_cast<std::size_t>(at - made.listeners.begin());
     return out;
 }

@@ -15,7 +15,8 @@ namespace glove::container {
 
 // With the listeners that the other wishes need.
 [[nodiscard]] auto with_listeners(profile wish) -> profile;
-// Asks the caller's ssh agent for its keys, after the listeners were planned.
+// Asks the caller's ssh agent for its keys, once listeners and tree were planned: one whose place
+// an agent could change is refused, and not connected to.
 [[nodiscard]] auto plan_ssh_agent(const profile& wish, const plan& made)
     -> result<std::optional<ssh_agent_plan>>;
 

@@ -301,7 +301,6 @@ auto make_plan(const profile& given) -> result<plan> {
     out.network = wish.network;
     GLOVE_TRY(out.bridge, plan_bridge(wish.egress, wish.network));
     GLOVE_TRY(out.listeners, plan_listeners(wish.listeners, wish.network));
-    GLOVE_TRY(out.ssh_agent, plan_ssh_agent(wish, out));
     out.limits = wish.limits;
     out.scratch = default_scratch(ram_bytes());
     if (wish.limits.scratch_bytes == 0) // which the kernel takes for no limit
@@ -312,6 +311,7 @@ auto make_plan(const profile& given) -> result<plan> {
     if (wish.home) out.home = wish.home->name;
     GLOVE_TRY(out.environment, make_environment(::environ, wish, out.user, login_shell()));
     GLOVE_TRY(out.tree, make_tree(wish, out));
+    GLOVE_TRY(out.ssh_agent, plan_ssh_agent(wish, out));
     return out;
 }
 

@@ -21,9 +21,9 @@ namespace {
 
 // By its name as our controlling terminal, which every user may open, or by the stream itself. The
 // device is compared: a name can lead to another terminal, and that of a master makes a new one.
-[[nodiscard]] auto open_own(int stream, unsigned device) -> sys::unique_fd {
+[[nodiscard]] auto open_own(int stream, unsigned device, int access) -> sys::unique_fd {
     for (const auto& path : {std::string{"/dev/tty"}, path_of(stream)}) {
-        sys::unique_fd fd{::open(path.c_str(), O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)};
+        sys::unique_fd fd{::open(path.c_str(), access | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)};
         if (fd && device_of(fd.get()) == device) return fd;
     }
     return {};
@@ -40,7 +40,7 @@ auto caller_terminal::find() -> std::optional<caller_terminal> {
     for (int stream = 0; stream < 3; ++stream) {
         const auto device = device_of(stream);
         if (!device) continue;
-        if (auto own = open_own(stream, *device))
+        if (auto own = open_own(stream, *device, O_RDWR))
             return caller_terminal{std::move(own), *device, false};
         sys::unique_fd shared{::fcntl(stream, F_DUPFD_CLOEXEC, 3)};
         if (shared) return caller_terminal{std::move(shared), *device, true};
@@ -85,6 +85,11 @@ auto caller_terminal::take() -> bool {
 void caller_terminal::give_back() {
     if (before_ && in_foreground()) set_modes(fd_.get(), *before_);
     before_.reset();
+}
+
+auto reopen_terminal(int stream, int access) -> sys::unique_fd {
+    const auto device = device_of(stream);
+    return device ? open_own(stream, *device, access) : sys::unique_fd{};
 }
 
 auto reopen_pipe(int stream, int access) -> sys::unique_fd {

@@ -44,6 +44,10 @@ private:
     std::optional<::termios> before_;
 };
 
+// The terminal that a stream is, by an open file of our own, which does not block; empty where it
+// cannot be opened, and for other kinds.
+[[nodiscard]] auto reopen_terminal(int stream, int access) -> sys::unique_fd;
+
 // The same pipe or FIFO by an open file of our own, which does not block; empty for other kinds.
 [[nodiscard]] auto reopen_pipe(int stream, int access) -> sys::unique_fd;
 

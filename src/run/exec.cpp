@@ -19,6 +19,7 @@
 #include <glove/sys/entropy.hpp>
 #include <glove/sys/program_text.hpp>
 #include <glove/sys/sockets.hpp>
+#include <glove/sys/standard_error.hpp>
 #include <glove/sys/user_directories.hpp>
 #include <poll.h>
 #include <sys/wait.h>
@@ -51,17 +52,17 @@ namespace {
 }
 
 // A last word must not wait for a reader that takes nothing.
-void tell_after(const char* text) {
+void tell_after(const char* words) {
     constexpr int patience_ms = 1000;
     ::pollfd errors{2, POLLOUT, 0};
-    if (::poll(&errors, 1, patience_ms) == 1) (void)std::fputs(text, stderr);
+    if (::poll(&errors, 1, patience_ms) == 1) sys::say_line(words);
 }
 
 [[nodiscard]] auto exit_status_after(const outcome& ended) -> int {
     if (ended.cause == exit_cause::wall_time)
-        tell_after("glove: the wall-time limit was reached, so the agent was ended\n");
+        tell_after("the wall-time limit was reached, so the agent was ended");
     if (ended.cause == exit_cause::output_bytes)
-        tell_after("glove: the output limit was reached, so the agent was ended\n");
+        tell_after("the output limit was reached, so the agent was ended");
     return exit_status_of(ended);
 }
 

@@ -1,6 +1,7 @@
 // Reads only what it can hand on: while bytes wait for the caller's reader, the agent's pipe fills
 // and the agent waits, as it would without a relay.
 #include "run/output_relay.hpp"
+#include "run/caller_terminal.hpp"
 #include <algorithm>
 #include <fcntl.h>
 #include <glove/sys/files.hpp>
@@ -12,9 +13,10 @@ namespace {
 
 // A private terminal gives 4 KiB at a time; more of them make one write.
 constexpr std::size_t buffer_bytes = 64UL * 1024;
-// A pipe that polls writable takes this much without blocking; a terminal, a little.
+// A pipe that polls writable takes this much without blocking. A terminal that could not be opened
+// anew takes no more than one byte for certain.
 constexpr std::size_t pipe_bytes = 4096;
-constexpr std::size_t terminal_bytes = 256;
+constexpr std::size_t terminal_bytes = 1;
 
 void never_block(int fd) {
     if (const int flags = ::fcntl(fd, F_GETFL); flags >= 0)
@@ -51,10 +53,16 @@ auto output_relay::create(std::uint64_t limit, std::array<bool, 2> wanted) -> re
         int ends[2];
         if (::pipe2(ends, O_CLOEXEC) != 0) return fail_os("relay.pipe");
         out.agent_streams_[at] = ends[1];
-        out.add({.from = sys::unique_fd{ends[0]},
-                 .agent_end = sys::unique_fd{ends[1]},
-                 .to = target,
-                 .chunk = ::isatty(target) == 1 ? terminal_bytes : pipe_bytes});
+        channel made{.from = sys::unique_fd{ends[0]},
+                     .agent_end = sys::unique_fd{ends[1]},
+                     .own = reopen_terminal(target, O_WRONLY),
+                     .to = target,
+                     .chunk = ::isatty(target) == 1 ? terminal_bytes : pipe_bytes};
+        if (made.own) {
+            made.to = made.own.get();
+            made.chunk = 0;
+        }
+        out.add(std::move(made));
     }
     return out;
 }
@@ -110,7 +118,12 @@ void output_relay::take_the_rest() {
 // The reader sees the end when the agent closes its output, not when Glove ends. Standard error
 // stays: Glove itself still has to speak.
 void output_relay::let_go(channel& done) {
-    if (!done.ended || done.has_waiting() || done.to != 1) return;
+    if (!done.ended || done.has_waiting()) return;
+    if (done.own) {
+        done.own = {};
+        done.to = -1;
+    }
+    if (done.to != 1) return;
     if (::dup2(nothing_.get(), done.to) == done.to) done.to = -1;
 }
 

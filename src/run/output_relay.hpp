@@ -3,8 +3,9 @@
 //
 // Guarantees: bytes pass unchanged, but for `returns_are_doubled`, and in order; exactly `limit` of
 // them pass; the relay never blocks in a write to a pipe or to a terminal that it has opened
-// itself, so a reader that does not read cannot stop the clock of the run. Streams that are one
-// file for the caller stay one for the agent.
+// itself, so a reader that does not read cannot stop the clock of the run. To a terminal that
+// cannot be opened anew it writes single bytes, when it takes one; another writer can still be in
+// between. Streams that are one file for the caller stay one for the agent.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -61,6 +62,7 @@ public:
 private:
     struct channel {
         sys::unique_fd from, agent_end;
+        sys::unique_fd own = {}; // the terminal that `to` stands for, opened anew
         int to = -1;
         bool is_terminal = false;   // the agent's side is
         std::size_t chunk = 0;      // what a write takes without blocking; 0: anything

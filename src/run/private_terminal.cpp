@@ -17,9 +17,10 @@ namespace {
     return copy;
 }
 
-// A pipe by an open file of our own, so that nobody else's flags or reads matter.
+// A pipe or terminal by an open file of our own, so that nobody else's flags or reads matter.
 [[nodiscard]] auto own_stream(int stream, int access) -> result<sys::unique_fd> {
     if (auto pipe = reopen_pipe(stream, access)) return pipe;
+    if (auto terminal = reopen_terminal(stream, access)) return terminal;
     return duplicate(stream);
 }
 

@@ -30,10 +30,22 @@ struct noted_signal {
     effect what;
 };
 constexpr std::array noted{
-    noted_signal{SIGTERM, effect::ends},     noted_signal{SIGHUP, effect::ends},
-    noted_signal{SIGINT, effect::ends},      noted_signal{SIGQUIT, effect::ends},
-    noted_signal{SIGUSR1, effect::passes},   noted_signal{SIGUSR2, effect::passes},
-    noted_signal{SIGTSTP, effect::stops},    noted_signal{SIGCONT, effect::goes_on},
+    noted_signal{SIGTERM, effect::ends},
+    noted_signal{SIGHUP, effect::ends},
+    noted_signal{SIGINT, effect::ends},
+    noted_signal{SIGQUIT, effect::ends},
+    // Whoever sends these would else end Glove at once: no outcome on record, no modes put back.
+    noted_signal{SIGXCPU, effect::ends},
+    noted_signal{SIGALRM, effect::ends},
+    noted_signal{SIGVTALRM, effect::ends},
+    noted_signal{SIGPROF, effect::ends},
+    noted_signal{SIGIO, effect::ends},
+    noted_signal{SIGPWR, effect::ends},
+    noted_signal{SIGSTKFLT, effect::ends},
+    noted_signal{SIGUSR1, effect::passes},
+    noted_signal{SIGUSR2, effect::passes},
+    noted_signal{SIGTSTP, effect::stops},
+    noted_signal{SIGCONT, effect::goes_on},
     noted_signal{SIGWINCH, effect::resizes},
 };
 
@@ -44,6 +56,9 @@ struct disposition {
 const std::array dispositions{
     disposition{SIGCHLD, SIG_DFL}, // ignored, it would reap init by itself and free its number
     disposition{SIGPIPE, SIG_IGN}, // a reader that is gone is an error to be told
+    // A file that may not grow is an error of the write: what the agent has recorded must not be
+    // able to end Glove.
+    disposition{SIGXFSZ, SIG_IGN},
     // Nobody's terminal stops Glove where it does not expect it; the clock goes on.
     disposition{SIGTTIN, SIG_IGN},
     disposition{SIGTTOU, SIG_IGN},

@@ -77,8 +77,7 @@ auto agent_socket(const char* variable) -> result<std::string> {
                 path.empty() ? "start one with: eval \"$(ssh-agent)\" && ssh-add" : "");
 }
 
-auto list_keys(const std::string& socket, milliseconds patience)
-    -> result<std::vector<public_key>> {
+auto list_keys(sys::fd_ref socket, milliseconds patience) -> result<std::vector<public_key>> {
     const auto deadline = steady_clock::now() + patience;
     GLOVE_TRY(const auto agent, connect_to(socket));
     GLOVE_TRY(const auto answer, ask(agent, list_frame(), deadline));

@@ -124,7 +124,7 @@ class SshAgent(inside.Case):
         self.refused("--ssh-agent", words=["holds no key"])
 
     def test_an_agent_that_cannot_be_used_is_refused(self):
-        plain = self.place.put("plain", "")
+        plain = os.path.join(self.keys, "first.pub")
         self.place.environment["SSH_AUTH_SOCK"] = plain
         done = self.place.run("true", flags=["--ssh-agent"])
         self.assertEqual(done.returncode, 125)
@@ -383,25 +383,16 @@ for work in (lambda: os.unlink('/run/glove/ssh-agent.sock'), lambda: os.rename('
         self.assertIn("refused to sign", lines[1]["error"])
 
     def test_a_slow_confirmation_holds_nobody_else(self):
-        """The caller's agent is replaced by one that never answers."""
+        """The caller's agent lists its keys, and then never answers."""
         report = self.place.path("report.json")
-        script = ("key = keys(say(LIST))[0]\ns = connect()\ns.sendall(sign(key))\nopen('asked', 'w')\n"
+        script = ("key = keys(say(LIST))[0]\ns = connect()\ns.sendall(sign(key))\n"
                   "print([say(LIST)[:1] for _ in range(3)])\n"
                   "while not os.path.exists('seen'): time.sleep(0.01)\n")
-        silent = self.place.path("silent.sock")
-        with socket.socket(socket.AF_UNIX) as mute:
-            mute.bind(silent)
-            mute.listen()
-            swap = self.place.path("link.sock")
-            os.symlink(self.socket, swap)
-            self.place.environment["SSH_AUTH_SOCK"] = swap
-            with self.place.start("python3", "-c", CLIENT + "while not os.path.exists('swapped'): time.sleep(0.01)\n"
-                                  + script, flags=[*self.first, "--report", report],
+        with self.other_agent("silent.sock") as mute:
+            self.place.environment["SSH_AUTH_SOCK"] = self.place.path("silent.sock")
+            with self.place.start("python3", "-c", CLIENT + script, flags=[*self.first, "--report", report],
                                   stdout=subprocess.PIPE) as run:
-                os.symlink(silent, swap + ".new")
-                self.assertTrue(inside.wait_until(self.launched))
-                os.rename(swap + ".new", swap)
-                self.place.put("swapped", "")
+                self.hand_list_on(mute)
                 peer, _ = mute.accept()
                 with peer:
                     head = peer.recv(5)
@@ -415,6 +406,63 @@ for work in (lambda: os.unlink('/run/glove/ssh-agent.sock'), lambda: os.rename('
             written = json.load(file)
         self.assertEqual(written["signatures"], {"made": 0, "failed": 1})
         self.assertEqual(written["ssh_agent"]["key"], self.fingerprint["first"])
+
+    def other_agent(self, name):
+        place = socket.socket(socket.AF_UNIX)
+        self.addCleanup(place.close)
+        place.bind(self.place.path(name))
+        place.listen()
+        return place
+
+    def hand_list_on(self, place):
+        """Answers the first question with what the real agent says."""
+        peer, _ = place.accept()
+        with peer, socket.socket(socket.AF_UNIX) as real:
+            real.connect(self.socket)
+            real.sendall(peer.recv(5))
+            peer.sendall(real.recv(65536))
+
+    # -- which socket
+
+    def test_what_takes_the_name_of_the_socket_is_not_asked(self):
+        script = ("while not os.path.exists('swapped'): time.sleep(0.01)\n"
+                  "print(say(sign(keys(say(LIST))[0]))[:1])\n")
+        real, moved = self.place.folder("real"), self.place.path("moved")
+        name = os.path.join(real, "agent.sock")
+        os.rename(self.socket, name)
+        self.socket = name
+        self.place.environment["SSH_AUTH_SOCK"] = name
+        with self.other_agent("victim.sock") as victim:
+            with self.place.start("python3", "-c", CLIENT + script, flags=self.first,
+                                  stdout=subprocess.PIPE) as run:
+                self.assertTrue(inside.wait_until(self.launched))
+                os.rename(real, moved)
+                os.mkdir(real)
+                os.symlink(self.place.path("victim.sock"), name)
+                self.place.put("swapped", "")
+                self.assertEqual(run.communicate(timeout=inside.PATIENCE)[0], b"b'\\x0e'\n")
+            victim.setblocking(False)
+            self.assertRaises(BlockingIOError, victim.accept)
+
+    def test_a_socket_that_the_command_could_replace_is_refused(self):
+        below = os.path.join(self.place.workspace, "below")
+        other = self.place.folder("other")
+        for folder in (below, os.path.join(other, "deep")):
+            os.mkdir(folder)
+        self.place.environment["SSH_AUTH_SOCK"] = os.path.join(below, "link.sock")
+        os.symlink(self.socket, os.path.join(below, "link.sock"))
+        self.refused(*self.first, words=["below/link.sock", "lies in " + self.place.workspace, "ssh-agent -a"])
+        # By a link of which only the target is in the grant, and by a socket that is.
+        os.symlink(below, os.path.join(other, "way"))
+        self.place.environment["SSH_AUTH_SOCK"] = os.path.join(other, "way", "link.sock")
+        self.refused(*self.first, words=["below/link.sock", "lies in " + self.place.workspace])
+        moved = os.path.join(other, "deep", "agent.sock")
+        os.rename(self.socket, moved)
+        self.place.environment["SSH_AUTH_SOCK"] = moved
+        self.refused(*self.first, "--write", other, words=["deep/agent.sock", "lies in " + other])
+        # The twins: where the command cannot write.
+        for flags in ([], ["--read", other]):
+            self.assertIn(self.fingerprint["first"], self.inside("ssh-add", "-l", flags=[*self.first, *flags]))
 
     def launched(self):
         for name in glob.glob(os.path.join(self.place.state, "glove/audit/*.jsonl")):

@@ -45,6 +45,24 @@ time.sleep(1000)
 """
 
 
+FLOODS_THE_RECORD = r"""
+import socket
+for _ in range(400):
+    with socket.create_connection(("127.0.0.1", 61080)) as proxy:
+        proxy.sendall(b"CONNECT other.example:443 HTTP/1.1\r\n\r\n")
+        proxy.recv(1000)
+print("flooded")
+"""
+
+# Starts a program whose files may not grow beyond a few KiB; python itself ignores the signal.
+FEW_BYTES = r"""
+import os, resource, signal, sys
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+resource.setrlimit(resource.RLIMIT_FSIZE, (32768, 32768))
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+
+
 class OnATerminal(terminals.Case):
     def test_interrupt(self):
         for key, status in ((b"\x03", 130), (b"\x1c", 131)):
@@ -91,6 +109,24 @@ class OnATerminal(terminals.Case):
                 "python3", "stop.py", flags=["--wall-time", "2s", *flags]))
             self.assertEqual(terminal.status(), 143)
             self.assertIn(b"the wall-time limit was reached", terminal.text)
+
+    def test_signals_of_timers_and_limits(self):
+        for name in ("XCPU", "ALRM", "VTALRM", "PROF", "IO", "PWR", "STKFLT"):
+            with self.subTest(name):
+                number = getattr(signal, "SIG" + name)
+                terminal = self.on_terminal(self.place.glove("sh", "-c", "echo up; exec sleep 1000"))
+                terminal.expect(b"up")
+                os.kill(terminal.pid, number)
+                self.assertEqual(terminal.status(), 128 + number)
+                self.assertFalse(terminal.is_raw())
+
+    def test_a_record_that_may_not_grow(self):
+        self.place.put("flood.py", FLOODS_THE_RECORD)
+        terminal = self.on_terminal(["python3", "-c", FEW_BYTES, *self.place.glove(
+            "python3", "flood.py", flags=["--egress-allow", "api.example.com"])])
+        self.assertEqual(terminal.status(), 125)
+        self.assertIn(b"flooded", terminal.text)
+        self.assertFalse(terminal.is_raw())
 
     def test_a_hangup_of_the_terminal(self):
         terminal = self.on_terminal(self.place.glove("sh", "-c", "echo up; exec sleep 1000"))
@@ -290,6 +326,22 @@ class OnATerminal(terminals.Case):
         began = time.monotonic()
         self.assertTrue(inside.wait_until(lambda: inside.facts(process.pid)[1] == "Z", 30))
         self.assertLess(time.monotonic() - began, 15)
+
+    def test_a_terminal_behind_a_pipe_that_takes_nothing_holds_up_no_limit(self):
+        """The output goes to it by a relay: with --no-pty, and where the input is another terminal."""
+        for flags, elsewhere in ((["--no-pty"], False), ([], True), (["--pty"], True)):
+            for says in (["yes"], ["sh", "-c", "while :; do printf '%0300d' 1; done"]):
+                with self.subTest(flags=flags, elsewhere=elsewhere, says=says):
+                    words = self.place.glove(*says, flags=["--wall-time", "1s", *flags])
+                    if elsewhere:
+                        master, other = os.openpty()
+                        self.addCleanup(os.close, master)
+                        self.addCleanup(os.close, other)
+                        words = ["sh", "-c", 'exec "$@" >' + os.ttyname(other), "sh", *words]
+                    process = self.on_terminal(words)
+                    began = time.monotonic()
+                    self.assertTrue(inside.wait_until(lambda: inside.facts(process.pid)[1] == "Z", 30))
+                    self.assertLess(time.monotonic() - began, 20)
 
     # -- only some of the streams ---------------------------------------------------------------
 

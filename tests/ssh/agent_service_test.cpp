@@ -48,7 +48,7 @@ protected:
     void open(std::chrono::nanoseconds patience = signature_patience) {
         auto started = agent_service::start(
             {.key = {.blob = "key", .comment = "c", .type = "t", .fingerprint = "SHA256:k"},
-             .socket = place_ / "real",
+             .socket = pinned_,
              .program = GLOVE_SSH_AGENT,
              .patience = patience},
             time_, log_, "run");
@@ -101,6 +101,7 @@ protected:
 
     test::folder place_;
     sys::unique_fd real_ = bound(place_ / "real");
+    sys::unique_fd pinned_ = pin_agent(place_ / "real").value_or(sys::unique_fd{});
     sys::system_clock time_;
     book log_;
     std::optional<agent_service> service_;

@@ -61,9 +61,8 @@ TEST(Agent, IsNamedByAnAbsolutePath) {
 
 TEST(Agent, MustBeASocketOfTheCallerOrOfRoot) {
     const test::folder place;
-    EXPECT_THAT(list_keys(place.file("plain"), std::chrono::seconds{5}).error().detail,
-                HasSubstr("is not a socket"));
-    EXPECT_EQ(list_keys(place / "none", std::chrono::seconds{5}).error().code, errc::not_found);
+    EXPECT_THAT(pin_agent(place.file("plain")).error().detail, HasSubstr("is not a socket"));
+    EXPECT_EQ(pin_agent(place / "none").error().code, errc::not_found);
 }
 
 } // namespace

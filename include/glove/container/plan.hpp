@@ -79,7 +79,7 @@ struct planned_listener {
 // What the agent may have signed, by whom, and the listener on which it asks.
 struct ssh_agent_plan {
     ssh::public_key key;
-    std::string socket; // of the caller's ssh agent; never mounted
+    sys::unique_fd socket; // of the caller's ssh agent, pinned; never mounted
     std::size_t listener = 0;
 };
 

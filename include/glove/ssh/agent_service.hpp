@@ -23,7 +23,7 @@ inline constexpr std::chrono::seconds signature_patience{120};
 
 struct agent_options {
     public_key key;
-    std::string socket;       // of the caller's agent
+    sys::fd_ref socket;       // of the caller's agent, by `pin_agent`; outlives the service
     std::string program = {}; // glove-ssh-agent; found beside this program when empty
     std::chrono::nanoseconds patience = signature_patience;
 };

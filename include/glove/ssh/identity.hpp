@@ -6,6 +6,7 @@
 #pragma once
 #include <chrono>
 #include <glove/base/error.hpp>
+#include <glove/sys/fd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,8 +23,12 @@ struct public_key {
 // The caller's agent, as $SSH_AUTH_SOCK names it.
 [[nodiscard]] auto agent_socket(const char* variable) -> result<std::string>;
 
-// Every key that the agent at `socket` offers.
-[[nodiscard]] auto list_keys(const std::string& socket, std::chrono::milliseconds patience)
+// Pins the socket at `path`, on which no component may be a link; it belongs to the caller or to
+// root. The descriptor stays this socket, whatever becomes of its name.
+[[nodiscard]] auto pin_agent(const std::string& path) -> result<sys::unique_fd>;
+
+// Every key that the agent at the pinned `socket` offers.
+[[nodiscard]] auto list_keys(sys::fd_ref socket, std::chrono::milliseconds patience)
     -> result<std::vector<public_key>>;
 
 // The key that `wish` names by fingerprint or comment; an empty wish is for the only one. What is
