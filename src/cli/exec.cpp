@@ -349,6 +349,7 @@ auto try_profile(const host::effective_profile& profile) -> result<profile_trial
         if (!own) return std::unexpected(own.error());
         asked.control_paths.push_back(*own);
     }
+    asked.control_paths.push_back(asked.control_paths.back() + "/config.toml");
     GLOVE_TRY(const auto plan, container::make_plan(asked));
     return profile_trial{wish.command.empty() ? std::string{} : wish.command.front(),
                          wish.program_problem};

@@ -157,6 +157,11 @@ auto read_configuration() -> result<configuration> {
     if (!file) return std::unexpected(std::move(file).error());
     if (file->facts.identity.type != S_IFREG)
         return fail(errc::invalid_input, "profile.file", path + " is not a regular file");
+    // By another name, a run could have been given it to write.
+    if (file->facts.links != 1)
+        return fail(errc::not_permitted, "profile.file",
+                    path + " has " + std::to_string(file->facts.links) + " names (hard links)",
+                    "make it a file of its own, or a symbolic link");
     auto text = read_pinned(*file, most_bytes);
     if (!text && text.error().code == errc::limit_exceeded)
         return fail(errc::limit_exceeded, "profile.file", path + " is larger than 1 MiB");

@@ -341,6 +341,15 @@ TEST_F(ConfigurationFile, MayBeALinkToASafePlaceOnly) {
     expect_unsafe("dotfiles can be written by everybody");
 }
 
+TEST_F(ConfigurationFile, HasNoOtherName) {
+    const auto path = put();
+    const auto other = home_ / "other.toml";
+    std::filesystem::create_hard_link(path, other);
+    expect_unsafe("has 2 names");
+    std::filesystem::remove(other);
+    EXPECT_TRUE(is_found());
+}
+
 TEST_F(ConfigurationFile, ThatIsThereAndCannotBeReadIsAnError) {
     const auto link = home_.link(".config/glove/config.toml", "nowhere");
     expect_unsafe(link);
