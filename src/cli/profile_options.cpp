@@ -80,7 +80,11 @@ void add_profile(const host::run_profile& profile, container::profile& into) {
 }
 
 auto add_path_programs(container::profile& into) -> result<> {
-    GLOVE_TRY(const auto found, host::find_path_programs(into.workspace.value_or(std::string{})));
+    std::vector<std::string> writable;
+    if (into.workspace) writable.push_back(*into.workspace);
+    for (const auto& grant : into.grants)
+        if (grant.mode == container::access::write) writable.push_back(grant.path);
+    GLOVE_TRY(const auto found, host::find_path_programs(writable));
     for (const auto& path : found.files)
         into.grants.push_back({"--path", path, container::access::read, true});
     for (const auto& directory : found.directories)
