@@ -186,6 +186,8 @@ auto prepare_profile(const effective_profile& profile, std::span<const std::stri
         GLOVE_CHECK(locate_program(profile, search, out));
     }
     if (profile.agent != nullptr) {
+        for (const auto place : profile.agent->policy_places)
+            if (sys::exists(std::string{place})) out.files.emplace_back(place);
         out.credentials = texts(profile.agent->credentials);
         for (const auto& seed : profile.agent->seeds)
             out.seeds.push_back({std::string{seed.path}, std::string{seed.content}});

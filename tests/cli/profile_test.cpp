@@ -191,6 +191,29 @@ TEST_F(ProfileRun, OptionsComeAfterTheProfileAndReplaceWhatIsSingle) {
     EXPECT_EQ(*explained({"-p", "mine"}).find("network")->as_string(), "local");
 }
 
+TEST_F(ProfileRun, ANetworkTierThatIsGivenDropsWhatTheProfileReaches) {
+    for (const auto* tier : {"offline", "local", "sealed"}) {
+        const auto plan = explained({"-p", "claude", "--net", tier});
+        EXPECT_EQ(*plan.find("network")->as_string(), tier);
+        EXPECT_THAT(texts(plan, "egress_allow"), IsEmpty());
+        EXPECT_EQ(run({"exec", "-p", "claude", "--net", tier, "--", "true"}).status, 0);
+    }
+    expect_usage(run({"exec", "-p", "claude", "--net", "local", "--egress-allow", "a.example", "--",
+                      "true"}),
+                 "--egress-allow");
+}
+
+// What a run leaves behind cannot choose what the next one is shown.
+TEST_F(ProfileRun, AProgramThatTheRunMayWriteIsNotTheProfiles) {
+    place().file("home/tools/bin/own", "#!/bin/sh\necho own\n", 0755);
+    configure("[profile.mine]\ncommand = [\"own\"]\n");
+    const test::variables path{{"PATH", home("tools/bin") + ":/usr/bin:/bin"}};
+    EXPECT_EQ(run({"exec", "-p", "mine"}, path).out, "own\n");
+    EXPECT_EQ(run({"exec", "-p", "mine", "--write", home("tools")}, path).status, 127);
+    configure("[profile.mine]\ncommand = [\"own\"]\nwrite = [\"~/tools\"]\n");
+    EXPECT_EQ(run({"exec", "-p", "mine"}, path).status, 127);
+}
+
 TEST_F(ProfileRun, AProgramMayBeNamedByItsPath) {
     place().file("home/tools/own", "#!/bin/sh\necho own $*\n", 0755);
     configure("[profile.mine]\ncommand = [\"~/tools/own\", \"-a\"]\n");
