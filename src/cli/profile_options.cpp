@@ -15,8 +15,8 @@ namespace {
 [[nodiscard]] auto is_replaced(const CLI::App& parsed, const host::profile_option& option) -> bool {
     const auto* const given = parsed.get_option_no_throw(std::string{option.row->flag});
     if (given == nullptr) return false;
-    const auto* const tier = parsed.get_option_no_throw(
-        std::string{host::find_setting(host::network_key)->flag});
+    const auto* const tier =
+        parsed.get_option_no_throw(std::string{host::find_setting(host::network_key)->flag});
     if (tier != nullptr && tier->count() > 0 && host::needs_network(option.row->key)) return true;
     if (std::ranges::any_of(given->get_excludes(),
                             [](const CLI::Option* o) { return o->count() > 0; }))

@@ -110,8 +110,8 @@ constexpr std::array<std::string_view, 3> shim_directories{".asdf/shims", ".volt
 }
 
 // A regular file that others could not have written, pinned: a FIFO in its place stops nothing.
-[[nodiscard]] auto text_of(const std::string& path, std::size_t limit,
-                           const program_search& search) -> std::string {
+[[nodiscard]] auto text_of(const std::string& path, std::size_t limit, const program_search& search)
+    -> std::string {
     const auto file = find_trusted(path, own_group::allowed, step);
     if (!file || file->facts.identity.type != S_IFREG || is_written(path, *file, search)) return {};
     return read_pinned(*file, limit).value_or(std::string{});
@@ -308,9 +308,9 @@ namespace {
 // The whole of a run's places that holds Glove's own is refused by its own name.
 [[nodiscard]] auto is_refused_anyway(const std::string& place, const program_search& search)
     -> bool {
-    return holds_a_home(place, search) &&
-           std::ranges::any_of(search.closed,
-                               [&](const auto& own) { return sys::holds(place, own); });
+    return holds_a_home(place, search) && std::ranges::any_of(search.closed, [&](const auto& own) {
+               return sys::holds(place, own);
+           });
 }
 
 void add_homes(program_search& out) {

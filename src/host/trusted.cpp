@@ -23,8 +23,8 @@ namespace {
 }
 
 [[nodiscard]] auto is_own_group(const sys::file_facts& facts, const sys::unique_fd& pin) -> bool {
-    return facts.group == ::getegid() && facts.group == ::geteuid() &&
-           facts.owner == ::geteuid() && !has_access_list(pin);
+    return facts.group == ::getegid() && facts.group == ::geteuid() && facts.owner == ::geteuid() &&
+           !has_access_list(pin);
 }
 
 // Empty, or why others could change what is there.

@@ -1,7 +1,7 @@
+#include <algorithm>
 #include <glove/adapters/agent.hpp>
 #include <glove/net/egress_rules.hpp>
 #include <gmock/gmock.h>
-#include <algorithm>
 #include <set>
 #include <string>
 

@@ -175,8 +175,9 @@ TEST(Configuration, AKeyOfEndlessPartsIsRefusedBeforeItIsRead) {
         for (int i = 0; i < parts; ++i) out += "a.";
         return out;
     };
-    for (const auto& text : {dotted(1025) + "a = 1\n", "[" + dotted(1025) + "a]\n",
-                             "x = {" + dotted(1025) + "a = 1}\n", "\"#=\"." + dotted(1025) + "a = 1\n"})
+    for (const auto& text :
+         {dotted(1025) + "a = 1\n", "[" + dotted(1025) + "a]\n",
+          "x = {" + dotted(1025) + "a = 1}\n", "\"#=\"." + dotted(1025) + "a = 1\n"})
         expect_refused("\n" + text, "2: ", "more than 1024 dots");
     EXPECT_EQ(parse(dotted(131'000) + "a = 1\n").error().code, errc::limit_exceeded);
     expect_refused(dotted(1024) + "a = 1\n", "1: a", "no such key");
@@ -219,8 +220,8 @@ TEST(Profiles, TheMachinesPolicyForAnAgentIsSeenWhereThereIsOne) {
                                             .destinations = {},
                                             .credentials = {},
                                             .seeds = {}};
-    const auto got = host::prepare_profile(
-        {.name = "a", .source = "", .values = {}, .agent = &agent}, {});
+    const auto got =
+        host::prepare_profile({.name = "a", .source = "", .values = {}, .agent = &agent}, {});
     ASSERT_TRUE(got.has_value());
     EXPECT_THAT(got->files, ElementsAre(there));
 }

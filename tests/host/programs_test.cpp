@@ -200,7 +200,8 @@ TEST_F(Programs, OnlyWhatAPackageManagerLaysOutIsShownAsAWhole) {
     // A file of that name somewhere above says nothing about what lies around it.
     program("src/tools/bin/agent");
     files_.file("home/src/package.json", "{}");
-    EXPECT_THAT(find(at("src/tools/bin/agent"))->needs.files, ElementsAre(at("src/tools/bin/agent")));
+    EXPECT_THAT(find(at("src/tools/bin/agent"))->needs.files,
+                ElementsAre(at("src/tools/bin/agent")));
     files_.file("home/src/tools/package.json", "{}");
     EXPECT_THAT(find(at("src/tools/bin/agent"))->needs.files, Contains(at("src/tools")));
     program("src/scripts/run");
@@ -313,8 +314,8 @@ TEST_F(Programs, AnAccessListIsNoOwnGroup) {
     };
     struct {
         std::uint32_t version = 2;
-        std::array<entry, 5> entries{{{1, 7, ~0U}, {2, 7, 54321}, {4, 5, ~0U}, {16, 7, ~0U},
-                                      {32, 5, ~0U}}};
+        std::array<entry, 5> entries{
+            {{1, 7, ~0U}, {2, 7, 54321}, {4, 5, ~0U}, {16, 7, ~0U}, {32, 5, ~0U}}};
     } const list;
     ASSERT_EQ(::setxattr(path.c_str(), "system.posix_acl_access", &list, sizeof list, 0), 0);
     EXPECT_THAT(find().error().detail, HasSubstr("can be written by its group"));
