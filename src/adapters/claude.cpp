@@ -11,6 +11,7 @@ namespace {
 constexpr std::array<std::string_view, 1> command{"claude"};
 constexpr std::array<std::string_view, 3> own_places{
     ".local/bin/claude", ".local/share/claude/versions/*", ".claude/local/claude"};
+constexpr std::array<std::string_view, 1> policy{"/etc/claude-code"};
 constexpr std::array<std::string_view, 4> passed{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN",
                                                  "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_MODEL"};
 // It cannot replace a program that it can only read.
@@ -32,6 +33,7 @@ constexpr agent_description claude{
     .install = "npm install -g @anthropic-ai/claude-code",
     .command = command,
     .own_places = own_places,
+    .policy_places = policy,
     .passed_environment = passed,
     .set_environment = set,
     .destinations = destinations,

@@ -13,6 +13,7 @@ namespace {
 constexpr std::array<std::string_view, 3> command{"codex", "-c",
                                                   "sandbox_mode=\"danger-full-access\""};
 constexpr std::array<std::string_view, 1> own_places{".local/bin/codex"};
+constexpr std::array<std::string_view, 1> policy{"/etc/codex"};
 constexpr std::array<std::string_view, 3> passed{"OPENAI_API_KEY", "CODEX_API_KEY",
                                                  "CODEX_ACCESS_TOKEN"};
 constexpr std::array destinations{
@@ -33,6 +34,7 @@ constexpr agent_description codex{
     .install = "npm install -g @openai/codex",
     .command = command,
     .own_places = own_places,
+    .policy_places = policy,
     .passed_environment = passed,
     .set_environment = {},
     .destinations = destinations,

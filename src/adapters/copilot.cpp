@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::array<std::string_view, 1> command{"copilot"};
 constexpr std::array<std::string_view, 1> own_places{".local/bin/copilot"};
-constexpr std::array<std::string_view, 4> passed{"COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN",
-                                                 "COPILOT_MODEL"};
+// GH_TOKEN and GITHUB_TOKEN may do far more than Copilot needs.
+constexpr std::array<std::string_view, 2> passed{"COPILOT_GITHUB_TOKEN", "COPILOT_MODEL"};
 constexpr std::array<std::string_view, 1> set{"COPILOT_AUTO_UPDATE=false"};
 constexpr std::array destinations{
     destination{"github.com", "login"},
@@ -28,6 +28,7 @@ constexpr agent_description copilot{
     .install = "npm install -g @github/copilot",
     .command = command,
     .own_places = own_places,
+    .policy_places = {},
     .passed_environment = passed,
     .set_environment = set,
     .destinations = destinations,

@@ -11,19 +11,22 @@ namespace {
 
 constexpr std::array<std::string_view, 1> command{"gemini"};
 constexpr std::array<std::string_view, 1> own_places{".local/bin/gemini"};
+constexpr std::array<std::string_view, 1> policy{"/etc/gemini-cli"};
 constexpr std::array<std::string_view, 6> passed{
     "GEMINI_API_KEY",        "GEMINI_MODEL",         "GOOGLE_API_KEY",
     "GOOGLE_CLOUD_LOCATION", "GOOGLE_CLOUD_PROJECT", "GOOGLE_GENAI_USE_VERTEXAI"};
 constexpr std::array<std::string_view, 2> set{"GEMINI_SANDBOX=false", "NO_BROWSER=true"};
 constexpr std::array destinations{
     destination{"generativelanguage.googleapis.com", "the model, with an API key"},
+    destination{"aiplatform.googleapis.com", "the model, with Vertex AI at its global location"},
     destination{"cloudcode-pa.googleapis.com", "the model, with a Google account"},
     destination{"oauth2.googleapis.com", "login: renewal of its tokens"},
     destination{"accounts.google.com", "login"},
     destination{"www.googleapis.com", "login: which account it is"},
 };
-constexpr std::array<std::string_view, 3> credentials{
-    ".gemini/oauth_creds.json", ".gemini/google_accounts.json", ".gemini/gemini-credentials.json"};
+constexpr std::array<std::string_view, 4> credentials{
+    ".gemini/oauth_creds.json", ".gemini/google_accounts.json", ".gemini/gemini-credentials.json",
+    ".gemini/mcp-oauth-tokens.json"};
 constexpr std::array seeds{
     home_file{".gemini/settings.json",
               "{\"general\": {\"disableAutoUpdate\": true, \"enableAutoUpdate\": false}}\n"},
@@ -37,6 +40,7 @@ constexpr agent_description gemini{
     .install = "npm install -g @google/gemini-cli",
     .command = command,
     .own_places = own_places,
+    .policy_places = policy,
     .passed_environment = passed,
     .set_environment = set,
     .destinations = destinations,

@@ -12,6 +12,7 @@ namespace {
 constexpr std::array<std::string_view, 1> command{"opencode"};
 constexpr std::array<std::string_view, 2> own_places{".opencode/bin/opencode",
                                                      ".local/bin/opencode"};
+constexpr std::array<std::string_view, 1> policy{"/etc/opencode"};
 constexpr std::array<std::string_view, 5> passed{"ANTHROPIC_API_KEY", "OPENAI_API_KEY",
                                                  "GEMINI_API_KEY", "OPENROUTER_API_KEY",
                                                  "OPENCODE_API_KEY"};
@@ -25,7 +26,8 @@ constexpr std::array destinations{
     destination{"generativelanguage.googleapis.com", "models of Google"},
     destination{"openrouter.ai", "models of OpenRouter"},
 };
-constexpr std::array<std::string_view, 1> credentials{".local/share/opencode/auth.json"};
+constexpr std::array<std::string_view, 2> credentials{".local/share/opencode/auth.json",
+                                                      ".local/share/opencode/mcp-auth.json"};
 
 } // namespace
 
@@ -35,6 +37,7 @@ constexpr agent_description opencode{
     .install = "npm install -g opencode-ai",
     .command = command,
     .own_places = own_places,
+    .policy_places = policy,
     .passed_environment = passed,
     .set_environment = set,
     .destinations = destinations,

@@ -34,6 +34,7 @@ constexpr agent_description pi{
     .install = "npm install -g @mariozechner/pi-coding-agent",
     .command = command,
     .own_places = own_places,
+    .policy_places = {},
     .passed_environment = passed,
     .set_environment = set,
     .destinations = destinations,

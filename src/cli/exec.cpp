@@ -273,6 +273,7 @@ void tell(const std::vector<std::string>& sentences) {
         if (!own) return std::unexpected(own.error());
         wish.control_paths.push_back(*own);
     }
+    wish.control_paths.push_back(wish.control_paths.back() + "/config.toml");
     const auto plan = container::make_plan(wish);
     if (!plan) return std::unexpected(plan.error());
     return {};
@@ -327,8 +328,9 @@ void tell(const std::vector<std::string>& sentences) {
     exec_words words;
     CLI::App app;
     if (const auto ended = parse(words, app, whole)) return *ended;
-    const auto workspace = words.request.profile.workspace.value_or(std::string{});
-    const auto wish = host::prepare_profile(*profile, workspace);
+    auto writable = words.write;
+    if (words.request.profile.workspace) writable.push_back(*words.request.profile.workspace);
+    const auto wish = host::prepare_profile(*profile, writable);
     if (!wish) return not_started(wish.error());
     return start(std::move(words), whole, &*wish);
 }
@@ -358,7 +360,7 @@ auto try_profile(const host::effective_profile& profile) -> result<profile_trial
     auto& asked = words.request.profile;
     // Whether the working directory can be granted says nothing about the profile.
     if (asked.workspace == ".") asked.workspace.reset();
-    GLOVE_TRY(const auto wish, host::prepare_profile(profile, {}));
+    GLOVE_TRY(const auto wish, host::prepare_profile(profile, words.write));
     if (wish.program_problem || wish.command.empty()) call.command = {"true"};
     GLOVE_CHECK(complete(words, call, &wish));
     GLOVE_CHECK(check_plan(asked));

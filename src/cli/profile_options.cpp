@@ -15,6 +15,9 @@ namespace {
 [[nodiscard]] auto is_replaced(const CLI::App& parsed, const host::profile_option& option) -> bool {
     const auto* const given = parsed.get_option_no_throw(std::string{option.row->flag});
     if (given == nullptr) return false;
+    const auto* const tier =
+        parsed.get_option_no_throw(std::string{host::find_setting(host::network_key)->flag});
+    if (tier != nullptr && tier->count() > 0 && host::needs_network(option.row->key)) return true;
     if (std::ranges::any_of(given->get_excludes(),
                             [](const CLI::Option* o) { return o->count() > 0; }))
         return true;
@@ -80,7 +83,11 @@ void add_profile(const host::run_profile& profile, container::profile& into) {
 }
 
 auto add_path_programs(container::profile& into) -> result<> {
-    GLOVE_TRY(const auto found, host::find_path_programs(into.workspace.value_or(std::string{})));
+    std::vector<std::string> writable;
+    if (into.workspace) writable.push_back(*into.workspace);
+    for (const auto& grant : into.grants)
+        if (grant.mode == container::access::write) writable.push_back(grant.path);
+    GLOVE_TRY(const auto found, host::find_path_programs(writable));
     for (const auto& path : found.files)
         into.grants.push_back({"--path", path, container::access::read, true});
     for (const auto& directory : found.directories)

@@ -1,6 +1,7 @@
 // Where Glove's own files are, by identity: the same directory is the same under any name.
 #pragma once
 #include <glove/base/error.hpp>
+#include <glove/container/profile.hpp>
 #include <glove/sys/files.hpp>
 #include <optional>
 #include <string>
@@ -19,17 +20,23 @@ public:
     [[nodiscard]] static auto locate(const std::vector<std::string>& paths)
         -> result<control_files>;
 
-    // The control path that would be seen through something that is, or holds, `identity`.
-    [[nodiscard]] auto held_by(const sys::file_identity& identity) const
+    // The control path that would be seen through something that is, or holds, `identity`; for
+    // writing also a link on the way to one, which would lead elsewhere afterwards.
+    [[nodiscard]] auto held_by(const sys::file_identity& identity, access mode) const
         -> std::optional<std::string>;
-    // The control path that `real` (canonical) is, holds or lies in, by its name.
-    [[nodiscard]] auto touching(std::string_view real) const -> std::optional<std::string>;
+    // The same for what `real` (canonical) is, holds or lies in, by its name.
+    [[nodiscard]] auto touching(std::string_view real, access mode) const
+        -> std::optional<std::string>;
 
 private:
     struct place {
         std::string real;                         // canonical
         std::vector<sys::file_identity> ancestry; // it and its existing parents, without "/"
+        bool is_link = false;
     };
+    // The links on the way to `path`, which exists.
+    [[nodiscard]] auto add_links(const std::string& path) -> result<>;
+
     std::vector<place> places_;
 };
 

@@ -61,8 +61,8 @@ constexpr std::array<std::string_view, 6> closed_places{"/proc", "/dev", "/bin",
 
 // By name, and by identity under any other name.
 [[nodiscard]] auto check_control(const located_grant& g, const control_files& own) -> result<> {
-    if (const auto file = own.touching(g.where.real)) return refuse_control(g, *file);
-    if (const auto file = own.held_by(g.identity)) return refuse_control(g, *file);
+    if (const auto file = own.touching(g.where.real, g.mode)) return refuse_control(g, *file);
+    if (const auto file = own.held_by(g.identity, g.mode)) return refuse_control(g, *file);
     return {};
 }
 
@@ -81,7 +81,7 @@ constexpr std::array<std::string_view, 6> closed_places{"/proc", "/dev", "/bin",
         const auto root = sys::pin(mount.path, sys::follow::no);
         if (!root) continue; // what the invoker cannot reach, the agent cannot
         GLOVE_TRY(const auto facts, sys::inspect(*root));
-        if (const auto file = own.held_by(facts.identity)) return refuse_control(g, *file);
+        if (const auto file = own.held_by(facts.identity, g.mode)) return refuse_control(g, *file);
     }
     return {};
 }

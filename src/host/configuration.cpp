@@ -17,7 +17,8 @@ namespace glove::host {
 
 namespace {
 
-constexpr std::size_t most_bytes = 1UL << 20;
+constexpr std::size_t most_bytes = 64UL * 1024;
+constexpr std::ptrdiff_t most_dots = 1024;
 constexpr std::size_t most_profiles = 256;
 constexpr std::size_t longest_name = 64;
 
@@ -112,6 +113,20 @@ struct place {
     return out;
 }
 
+// The library calls itself for each part of a dotted key, and one more time to take it apart.
+// Whatever the dots are for, quotes included: who reads less than the library could be deceived.
+[[nodiscard]] auto check_depth(std::string_view text, const std::string& file) -> result<> {
+    for (std::size_t line = 1; !text.empty(); ++line) {
+        const auto one = text.substr(0, text.find('\n'));
+        text.remove_prefix(std::min(one.size() + 1, text.size()));
+        if (std::ranges::count(one, '.') > most_dots)
+            return refuse({file, line, {}},
+                          "more than " + std::to_string(most_dots) + " dots in one line",
+                          "write it in several lines");
+    }
+    return {};
+}
+
 [[nodiscard]] auto home_directory() -> std::string {
     const char* const home = std::getenv("HOME");
     return home != nullptr && sys::is_normal_absolute(home) ? home : std::string{};
@@ -125,6 +140,10 @@ auto is_profile_name(std::string_view name) noexcept -> bool {
 
 auto parse_configuration(std::string_view text, const std::string& file, const std::string& home)
     -> result<configuration> {
+    if (text.size() > most_bytes)
+        return fail(errc::limit_exceeded, "profile.file", file + " is larger than 64 KiB",
+                    "make it smaller");
+    GLOVE_CHECK(check_depth(text, file));
     const auto parsed = toml::parse(text);
     if (!parsed)
         return refuse({file, parsed.error().source().begin.line, {}},
@@ -157,9 +176,15 @@ auto read_configuration() -> result<configuration> {
     if (!file) return std::unexpected(std::move(file).error());
     if (file->facts.identity.type != S_IFREG)
         return fail(errc::invalid_input, "profile.file", path + " is not a regular file");
+    // By another name, a run could have been given it to write.
+    if (file->facts.links != 1)
+        return fail(errc::not_permitted, "profile.file",
+                    path + " has " + std::to_string(file->facts.links) + " names (hard links)",
+                    "make it a file of its own, or a symbolic link");
     auto text = read_pinned(*file, most_bytes);
     if (!text && text.error().code == errc::limit_exceeded)
-        return fail(errc::limit_exceeded, "profile.file", path + " is larger than 1 MiB");
+        return fail(errc::limit_exceeded, "profile.file", path + " is larger than 64 KiB",
+                    "make it smaller");
     if (!text) return fail_os("profile.file", text.error().os, path);
     return parse_configuration(*text, path, home_directory());
 }

@@ -2,6 +2,7 @@
 //
 // Every directory is judged as a program's own is. A link that leads out of its directory brings
 // what it leads to, or is left out with the reason; the numbers of both are bounded.
+#include "host/program_places.hpp"
 #include "host/programs.hpp"
 #include "host/trusted.hpp"
 #include <algorithm>
@@ -79,6 +80,8 @@ void offer_directory(offer& at, const std::string& named) {
     for (const auto& own : at.search.closed)
         if (sys::holds(where->real, own) || sys::holds(own, where->real))
             return at.leave_out(named, "holds Glove's own files");
+    if (is_writable(named, at.search) || is_writable(where->real, at.search))
+        return at.leave_out(named, "can be written by the command");
     if (named.find(':') != std::string::npos) return at.leave_out(named, "has a colon");
     const auto found = find_trusted(named, own_group::allowed, "profile.path");
     if (!found) return at.leave_out(named, why(found.error()));

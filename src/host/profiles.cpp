@@ -180,18 +180,20 @@ auto credentials_of(const effective_profile& profile) -> std::vector<std::string
     return texts(profile.agent->credentials);
 }
 
-auto prepare_profile(const effective_profile& profile, const std::string& workspace)
+auto prepare_profile(const effective_profile& profile, std::span<const std::string> writable)
     -> result<run_profile> {
     run_profile out;
     out.name = profile.name;
     if (const auto* const command = profile.values.find("command")) {
         out.command = *command;
         out.program = command->front();
-        GLOVE_TRY(const auto search, caller_search(workspace));
+        GLOVE_TRY(const auto search, caller_search(writable));
         GLOVE_CHECK(locate_program(profile, search, out));
     }
     out.credentials = credentials_of(profile);
     if (profile.agent != nullptr) {
+        for (const auto place : profile.agent->policy_places)
+            if (sys::exists(std::string{place})) out.files.emplace_back(place);
         for (const auto& seed : profile.agent->seeds)
             out.seeds.push_back({std::string{seed.path}, std::string{seed.content}});
     }
@@ -200,8 +202,8 @@ auto prepare_profile(const effective_profile& profile, const std::string& worksp
     return out;
 }
 
-auto find_path_programs(const std::string& workspace) -> result<path_programs> {
-    GLOVE_TRY(const auto search, caller_search(workspace));
+auto find_path_programs(std::span<const std::string> writable) -> result<path_programs> {
+    GLOVE_TRY(const auto search, caller_search(writable));
     GLOVE_TRY(auto offer, offer_path(search));
     return path_programs{std::move(offer.needs.files), std::move(offer.needs.directories),
                          std::move(offer.left_out)};

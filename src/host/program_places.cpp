@@ -5,17 +5,22 @@
 #include <cstdlib>
 #include <dirent.h>
 #include <glove/base/ascii.hpp>
+#include <glove/base/numbers.hpp>
 #include <glove/container/plan.hpp>
 #include <glove/sys/files.hpp>
 #include <glove/sys/user_directories.hpp>
 #include <glove/wire/json.hpp>
 #include <memory>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace glove::host {
 
 namespace {
 
+constexpr step_name step{"profile.program"};
 constexpr std::size_t most_versions = 256;
+constexpr std::size_t largest_accounts = 4UL << 20;
 constexpr std::size_t largest_npmrc = 64UL * 1024;
 constexpr std::size_t largest_manifest = 1UL << 20;
 
@@ -93,17 +98,31 @@ constexpr std::array<std::string_view, 3> shim_directories{".asdf/shims", ".volt
     return out;
 }
 
+[[nodiscard]] auto without_slashes(std::string path) -> std::string {
+    while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+    return path;
+}
+
 [[nodiscard]] auto set_directory(const char* name) -> std::string {
     const char* const value = std::getenv(name);
-    return value != nullptr && sys::is_normal_absolute(value) ? value : std::string{};
+    auto path = without_slashes(value == nullptr ? "" : value);
+    return sys::is_normal_absolute(path) ? path : std::string{};
+}
+
+// A regular file that others could not have written, pinned: a FIFO in its place stops nothing.
+[[nodiscard]] auto text_of(const std::string& path, std::size_t limit, const program_search& search)
+    -> std::string {
+    const auto file = find_trusted(path, own_group::allowed, step);
+    if (!file || file->facts.identity.type != S_IFREG || is_written(path, *file, search)) return {};
+    return read_pinned(*file, limit).value_or(std::string{});
 }
 
 // The prefix that the caller's ~/.npmrc names; empty when it names none.
-[[nodiscard]] auto npmrc_prefix(const std::string& home) -> std::string {
-    const auto text = sys::read_file(home + "/.npmrc", largest_npmrc);
-    if (!text) return {};
+[[nodiscard]] auto npmrc_prefix(const program_search& search) -> std::string {
+    const auto& home = search.home;
+    const auto text = text_of(home + "/.npmrc", largest_npmrc, search);
     std::string out;
-    for (std::string_view rest{*text}; !rest.empty();) {
+    for (std::string_view rest{text}; !rest.empty();) {
         auto line = rest.substr(0, rest.find('\n'));
         rest.remove_prefix(std::min(line.size() + 1, rest.size()));
         const auto equals = line.find('=');
@@ -119,14 +138,14 @@ constexpr std::array<std::string_view, 3> shim_directories{".asdf/shims", ".volt
         for (const std::string_view mark : {"~", "${HOME}", "$HOME"})
             if (out.starts_with(mark)) out = home + out.substr(mark.size());
     }
+    out = without_slashes(std::move(out));
     return sys::is_normal_absolute(out) ? out : std::string{};
 }
 
 // Whether a package depends on one that stands beside it, and not below it.
 [[nodiscard]] auto needs_siblings(const std::string& package, const std::string& holder) -> bool {
-    const auto text = sys::read_file(package + "/package.json", largest_manifest);
-    if (!text) return false;
-    const auto manifest = wire::json::read(*text, {.form = wire::json::numbers::any});
+    const auto text = text_of(package + "/package.json", largest_manifest, {});
+    const auto manifest = wire::json::read(text, {.form = wire::json::numbers::any});
     if (!manifest) return false;
     for (const auto* const kind : {"dependencies", "optionalDependencies", "peerDependencies"}) {
         const auto* const member = manifest->find(kind);
@@ -192,23 +211,86 @@ auto version_directory(const std::string& real, const program_search& search) ->
     return {};
 }
 
-auto package_directory(const std::string& real, const std::string& home) -> std::string {
-    constexpr std::string_view modules = "node_modules";
-    std::string package;
-    for (auto up = sys::parent_of(real); up != "/"; up = sys::parent_of(up)) {
-        if (!home.empty() && sys::holds(up, home)) break;
-        if (!sys::exists(up + "/package.json")) continue;
-        package = up;
-        break;
-    }
-    if (package.empty()) return {};
+auto is_writable(std::string_view path, const program_search& search) -> bool {
+    return std::ranges::any_of(search.writable,
+                               [&](const auto& place) { return sys::holds(place, path); });
+}
+
+auto is_written(const std::string& path, const trusted_file& file, const program_search& search)
+    -> bool {
+    return is_writable(path, search) || is_writable(file.real, search) ||
+           std::ranges::any_of(file.links,
+                               [&](const auto& link) { return is_writable(link.first, search); });
+}
+
+auto is_closed_to_others(const std::string& directory) -> bool {
+    const auto found = find_trusted(directory, own_group::allowed, step);
+    return found && (found->facts.permissions & S_IWOTH) == 0;
+}
+
+namespace {
+
+constexpr std::string_view modules = "node_modules";
+
+[[nodiscard]] auto is_marked(const std::string& directory, std::string_view marker) -> bool {
+    const auto file = find_trusted(directory + "/" + std::string{marker}, own_group::allowed, step);
+    return file && file->facts.identity.type == S_IFREG;
+}
+
+[[nodiscard]] auto name_of(std::string_view path) -> std::string_view {
+    return path.substr(path.rfind('/') + 1);
+}
+
+// The node_modules in which a package lies, perhaps in a scope; empty for any other directory.
+[[nodiscard]] auto modules_of(const std::string& package) -> std::string {
+    auto holder = sys::parent_of(package);
+    if (name_of(holder).starts_with('@')) holder = sys::parent_of(holder);
+    return name_of(holder) == modules ? holder : std::string{};
+}
+
+[[nodiscard]] auto holds_a_home(const std::string& directory, const program_search& search)
+    -> bool {
+    return std::ranges::any_of(search.homes,
+                               [&](const auto& home) { return sys::holds(directory, home); });
+}
+
+// The nearest package around `real` that lies in a node_modules.
+[[nodiscard]] auto installed_package(const std::string& real, const program_search& search)
+    -> std::string {
+    for (auto up = sys::parent_of(real); up != "/" && !holds_a_home(up, search);
+         up = sys::parent_of(up))
+        if (!modules_of(up).empty() && is_marked(up, "package.json")) return up;
+    return {};
+}
+
+// What is around a bin. Whoever may place a link would else choose what is shown, so the program
+// was found in the same tree: around the directory of its name, or in that when it is in the home.
+[[nodiscard]] auto around_bin(const std::string& path, const std::string& real,
+                              const program_search& search) -> std::string {
+    const auto bin = sys::parent_of(real);
+    auto whole = sys::parent_of(bin);
+    // Without a home, nobody knows what must not be shown.
+    if (search.home.empty() || name_of(bin) != "bin" || whole == "/" || holds_a_home(whole, search))
+        return {};
+    const auto found_in = real_of(sys::parent_of(path));
+    auto tree = found_in.empty() ? found_in : sys::parent_of(found_in);
+    if (tree == "/" || holds_a_home(tree, search)) tree = found_in;
+    if (tree.empty() || !sys::holds(tree, real)) return {};
+    if (is_marked(whole, "pyvenv.cfg") || is_marked(whole, "package.json")) return whole;
+    return {};
+}
+
+} // namespace
+
+auto package_directory(const std::string& path, const std::string& real,
+                       const program_search& search) -> std::string {
+    const auto package = installed_package(real, search);
+    if (package.empty()) return around_bin(path, real, search);
     // pnpm keeps every package, and links to what each depends on, in one place.
     constexpr std::string_view store = "/.pnpm/";
-    if (const auto at = package.find(store); at != std::string::npos)
+    if (const auto at = package.rfind(store); at != std::string::npos)
         return package.substr(0, at + store.size() - 1);
-    auto holder = sys::parent_of(package);
-    if (holder.substr(holder.rfind('/') + 1).starts_with('@')) holder = sys::parent_of(holder);
-    if (!holder.ends_with(std::string{"/"}.append(modules))) return package;
+    auto holder = modules_of(package);
     return needs_siblings(package, holder) ? holder : package;
 }
 
@@ -221,30 +303,68 @@ auto is_on_system_path(std::string_view directory) -> bool {
     return false;
 }
 
-auto caller_search(const std::string& project) -> result<program_search> {
-    program_search out;
+namespace {
+
+// The whole of a run's places that holds Glove's own is refused by its own name.
+[[nodiscard]] auto is_refused_anyway(const std::string& place, const program_search& search)
+    -> bool {
+    return holds_a_home(place, search) && std::ranges::any_of(search.closed, [&](const auto& own) {
+               return sys::holds(place, own);
+           });
+}
+
+void add_homes(program_search& out) {
     if (const auto home = set_directory("HOME"); !home.empty()) out.home = real_of(home);
+    if (out.home == "/") out.home.clear();
+    if (!out.home.empty()) out.homes.push_back(out.home);
+    // Not by the name service, which may ask the network.
+    const auto accounts = sys::read_file("/etc/passwd", largest_accounts).value_or(std::string{});
+    if (const auto home = real_of(home_in(accounts, ::geteuid())); !home.empty() && home != "/")
+        out.homes.push_back(home);
+}
+
+} // namespace
+
+auto home_in(std::string_view accounts, unsigned user) -> std::string {
+    std::array<std::string_view, 7> fields; // of an account
+    for (; !accounts.empty();) {
+        auto line = accounts.substr(0, accounts.find('\n'));
+        accounts.remove_prefix(std::min(line.size() + 1, accounts.size()));
+        if (static_cast<std::size_t>(std::ranges::count(line, ':')) != fields.size() - 1) continue;
+        for (auto& field : fields) {
+            field = line.substr(0, line.find(':'));
+            line.remove_prefix(std::min(field.size() + 1, line.size()));
+        }
+        if (parse_decimal(fields[2], UINT32_MAX) != user) continue;
+        auto home = without_slashes(std::string{fields[5]});
+        return sys::is_normal_absolute(home) ? home : std::string{};
+    }
+    return {};
+}
+
+auto caller_search(std::span<const std::string> writable) -> result<program_search> {
+    program_search out;
+    add_homes(out);
+    for (const auto& own : {sys::state_directory(), sys::configuration_directory()})
+        if (own) out.closed.push_back(*own);
+    for (const auto& given : writable)
+        if (auto place = real_of(given); !place.empty() && !is_refused_anyway(place, out))
+            out.writable.push_back(std::move(place));
     const char* const path = std::getenv("PATH");
     for (std::string_view rest{path == nullptr ? "" : path}; !rest.empty();) {
-        std::string directory{rest.substr(0, rest.find(':'))};
-        rest.remove_prefix(std::min(directory.size() + 1, rest.size()));
-        while (directory.size() > 1 && directory.ends_with('/')) directory.pop_back();
+        const auto word = rest.substr(0, rest.find(':'));
+        rest.remove_prefix(std::min(word.size() + 1, rest.size()));
+        auto directory = without_slashes(std::string{word});
         // A relative one means another place in each project.
         if (sys::is_normal_absolute(directory) && std::ranges::count(out.path, directory) == 0)
             out.path.push_back(std::move(directory));
     }
     if (const auto prefix = set_directory("NPM_CONFIG_PREFIX"); !prefix.empty())
         out.prefixes.push_back(prefix + "/bin");
-    if (const auto prefix = npmrc_prefix(out.home); !out.home.empty() && !prefix.empty())
+    if (const auto prefix = out.home.empty() ? out.home : npmrc_prefix(out); !prefix.empty())
         out.prefixes.push_back(prefix + "/bin");
     if (const auto nvm = set_directory("NVM_DIR"); !nvm.empty())
         out.prefixes.push_back(nvm + "/versions/node/*/bin");
-    if (!project.empty()) out.project = real_of(project);
-    // Such a workspace is refused anyway, by its own name.
-    if (!out.home.empty() && !out.project.empty() && sys::holds(out.project, out.home))
-        out.project.clear();
-    for (const auto& own : {sys::state_directory(), sys::configuration_directory()})
-        if (own) out.closed.push_back(*own);
     return out;
 }
 

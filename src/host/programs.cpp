@@ -1,5 +1,5 @@
 // Every file that is found is pinned and judged with all directories above it before it counts; the
-// chain of interpreters is bounded. Nothing is run, and nothing of the project is found.
+// chain of interpreters is bounded. Nothing is run, and nothing that the run may write is found.
 #include "host/programs.hpp"
 #include "host/program_places.hpp"
 #include "host/trusted.hpp"
@@ -31,17 +31,14 @@ void add(std::vector<std::string>& to, std::string path) {
 // put it there.
 [[nodiscard]] auto candidate(const std::string& path, const program_search& search)
     -> result<std::optional<trusted_file>> {
-    const auto inside = [&](std::string_view at) {
-        return !search.project.empty() && sys::holds(search.project, at);
-    };
-    if (!sys::is_normal_absolute(path) || inside(path) || is_shim(path, search.home))
+    if (!sys::is_normal_absolute(path) || is_writable(path, search) || is_shim(path, search.home))
         return std::nullopt;
     struct ::stat found{};
     if (::stat(path.c_str(), &found) != 0 || !S_ISREG(found.st_mode) ||
         ::faccessat(AT_FDCWD, path.c_str(), X_OK, AT_EACCESS) != 0)
         return std::nullopt;
     GLOVE_TRY(auto file, find_trusted(path, own_group::allowed, step));
-    if (inside(file.real) || is_shim(file.real, search.home)) return std::nullopt;
+    if (is_written(path, file, search) || is_shim(file.real, search.home)) return std::nullopt;
     return file;
 }
 
@@ -56,22 +53,19 @@ void add(std::vector<std::string>& to, std::string path) {
 
 // The directory that makes one whole with the file: a Node.js version, a Python environment, an npm
 // package with what it depends on. The file itself, when there is none.
-[[nodiscard]] auto whole_of(const std::string& real, const program_search& search,
-                            bool is_interpreter) -> std::string {
-    const auto bin = sys::parent_of(real);
-    if (const auto above = sys::parent_of(bin); sys::exists(above + "/pyvenv.cfg")) return above;
-    if (is_interpreter) {
-        const auto version = version_directory(real, search);
-        return version.empty() ? real : version;
-    }
-    const auto package = package_directory(real, search.home);
-    return package.empty() ? real : package;
+[[nodiscard]] auto whole_of(const std::string& path, const std::string& real,
+                            const program_search& search, bool is_interpreter) -> std::string {
+    auto whole = is_interpreter ? version_directory(real, search) : std::string{};
+    const auto around = sys::parent_of(sys::parent_of(real));
+    if (whole.empty() && (!is_interpreter || sys::exists(around + "/pyvenv.cfg")))
+        whole = package_directory(path, real, search);
+    return whole.empty() || !is_closed_to_others(whole) ? real : whole;
 }
 
 [[nodiscard]] auto refuse_wide(const std::string& path, const std::string& whole,
                                const program_search& search) -> result<> {
-    const auto holds_home = !search.home.empty() && sys::holds(whole, search.home);
-    if (holds_home)
+    if (std::ranges::any_of(search.homes,
+                            [&](const auto& home) { return sys::holds(whole, home); }))
         return fail(errc::not_permitted, step, path + " needs " + whole + ", which holds your home",
                     "install it into a directory of its own");
     for (const auto& own : search.closed)
@@ -130,7 +124,7 @@ struct walk {
     GLOVE_TRY(const auto file, find_trusted(path, own_group::allowed, step));
     const bool is_interpreter = depth > 0;
     if (!container::is_system_place(file.real)) {
-        auto whole = whole_of(file.real, at.search, is_interpreter);
+        auto whole = whole_of(path, file.real, at.search, is_interpreter);
         GLOVE_CHECK(refuse_wide(path, whole, at.search));
         add(at.out.files, std::move(whole));
     }

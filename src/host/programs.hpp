@@ -1,9 +1,10 @@
 // Finds a program that the caller has installed, and what it needs to be seen by: its package, and
 // the interpreter that its first line names.
 //
-// Guarantees: everything is found by looking; nothing is ever run. Nothing inside of the project is
-// found. A place that others could have changed is refused, and so is a program that needs the
-// whole home to be seen.
+// Guarantees: everything is found by looking; nothing is ever run. Nothing that the run may write
+// is found. A place that others could have changed is refused, and so is a program that needs the
+// whole home to be seen. What makes a directory one with its program must be the caller's as well,
+// and a link does not bring a directory of another tree.
 #pragma once
 #include <glove/base/error.hpp>
 #include <span>
@@ -17,13 +18,16 @@ namespace glove::host {
 // What of the caller is looked at.
 struct program_search {
     std::string home;                  // canonical; empty: there is none
+    std::vector<std::string> homes;    // canonical, that one too: never shown as a whole
     std::vector<std::string> path;     // absolute directories of PATH, in order
     std::vector<std::string> prefixes; // of npm, nvm: as the caller's variables and .npmrc say
-    std::string project;               // canonical; what is in it is not the caller's
+    std::vector<std::string> writable; // canonical; what a run may write is not the caller's
     std::vector<std::string> closed;   // Glove's own places, which nothing may hold
 };
-// Of the calling process. `project` is the workspace as given, or empty.
-[[nodiscard]] auto caller_search(const std::string& project) -> result<program_search>;
+// Of the calling process. `writable` is what the run may change, as given.
+[[nodiscard]] auto caller_search(std::span<const std::string> writable) -> result<program_search>;
+// The home of a user in the text of /etc/passwd; empty when it does not say.
+[[nodiscard]] auto home_in(std::string_view accounts, unsigned user) -> std::string;
 
 // Paths that must be seen, outside of the system's. A link among them brings its target.
 struct closure {

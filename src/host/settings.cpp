@@ -234,6 +234,10 @@ auto is_switch(const setting& row) noexcept -> bool {
 }
 auto what_it_takes(const setting& row) noexcept -> std::string_view { return row.kind->takes; }
 
+auto needs_network(std::string_view key) noexcept -> bool {
+    return key == "egress-allow" || key == "publish";
+}
+
 auto settings::find(std::string_view key) const -> const std::vector<std::string>* {
     const auto found = values_.find(key);
     return found == values_.end() ? nullptr : &found->second;
@@ -257,6 +261,8 @@ namespace {
 } // namespace
 
 void settings::overlay(const settings& nearer) {
+    if (nearer.find(network_key) != nullptr)
+        std::erase_if(values_, [](const auto& entry) { return needs_network(entry.first); });
     for (const auto& [key, values] : nearer.values_) {
         const auto* const row = find_setting(key);
         auto& own = values_[row->key];

@@ -12,7 +12,7 @@
 namespace glove::host {
 
 // Whether a group that has the caller's own number may write: such a group has no other member on
-// systems that give each user one.
+// systems that give each user one. With an access control list it never counts as such.
 enum class own_group : bool { refused, allowed };
 
 struct trusted_file {

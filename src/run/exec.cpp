@@ -252,8 +252,12 @@ void tell_before(const container::plan& plan) {
     GLOVE_CHECK(check_streams());
     GLOVE_TRY(const auto open_files, container::raise_open_files());
     GLOVE_TRY(const auto places, find_places(request));
-    request.profile.control_paths = {places.state, places.state + "/audit", places.state + "/homes",
-                                     places.state + "/credentials", places.configuration};
+    request.profile.control_paths = {places.state,
+                                     places.state + "/audit",
+                                     places.state + "/homes",
+                                     places.state + "/credentials",
+                                     places.configuration,
+                                     places.configuration + "/config.toml"};
     if (!places.audit_log.empty()) request.profile.control_paths.push_back(places.audit_log);
     if (places.report) request.profile.control_paths.push_back(*places.report);
     GLOVE_TRY(auto plan, container::make_plan(request.profile));

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <glove/adapters/agent.hpp>
 #include <glove/net/egress_rules.hpp>
 #include <gmock/gmock.h>
@@ -66,6 +67,30 @@ TEST(Agents, NameFilesOfTheHomeOnly) {
         }
         EXPECT_FALSE(agent->credentials.empty());
     }
+}
+
+// What may do more than the agent needs is passed on only by who asks for it.
+TEST(Agents, AreNotGivenTokensOfMoreThanTheirService) {
+    for (const auto* const agent : adapters::agents())
+        for (const auto name : agent->passed_environment)
+            EXPECT_TRUE(name != "GH_TOKEN" && name != "GITHUB_TOKEN") << agent->name;
+}
+
+TEST(Agents, FindThePolicyOfTheMachineBelowEtc) {
+    std::set<std::string_view> places;
+    for (const auto* const agent : adapters::agents())
+        places.insert(agent->policy_places.begin(), agent->policy_places.end());
+    EXPECT_THAT(places, testing::ElementsAre("/etc/claude-code", "/etc/codex", "/etc/gemini-cli",
+                                             "/etc/opencode"));
+}
+
+TEST(Agents, KeepTheTokensOfTheirServersWithTheirLogins) {
+    const auto keeps = [](std::string_view agent, std::string_view file) {
+        const auto files = adapters::find_agent(agent)->credentials;
+        return std::find(files.begin(), files.end(), file) != files.end();
+    };
+    EXPECT_TRUE(keeps("gemini", ".gemini/mcp-oauth-tokens.json"));
+    EXPECT_TRUE(keeps("opencode", ".local/share/opencode/mcp-auth.json"));
 }
 
 TEST(Agents, PassNamesAndSetValues) {

@@ -142,6 +142,38 @@ TEST_F(ProfileRun, AProjectSaysNothing) {
     EXPECT_THAT(texts(explained({"-p", "claude"}, path), "environment"), testing::Contains("EVIL"));
 }
 
+// Settings that are kept in a repository of their own, with a link in their place.
+TEST_F(ProfileRun, CannotChangeTheFileThatALinkInItsPlaceLeadsTo) {
+    configure("[profile.w]\nworkspace = \".\"\n");
+    place().directory("home/dotfiles");
+    const auto own = home(".config/glove/config.toml");
+    const auto real = home("dotfiles/config.toml");
+    std::filesystem::rename(own, real);
+    std::filesystem::create_symlink(real, own);
+    for (const auto* option : {"--write", "--workspace"})
+        for (const auto& words : {std::vector<std::string>{"exec", "--home", "none"},
+                                  std::vector<std::string>{"exec", "-p", "w", "--home", "none"}}) {
+            auto all = words;
+            all.insert(all.end(), {option, home("dotfiles"), "--", "sh", "-c", "echo > " + real});
+            expect_usage(run(all), "Glove's own files");
+        }
+    EXPECT_GT(std::filesystem::file_size(real), 1U);
+    // The twin: what the link does not lead to.
+    place().directory("home/other");
+    EXPECT_EQ(run({"exec", "-p", "w", "--write", home("other"), "--", "true"}).status, 0);
+}
+
+TEST_F(ProfileRun, CannotMoveTheDirectoryOfSettingsByALinkInTheWorkspace) {
+    place().directory("settings/glove", 0700);
+    place().file("settings/glove/config.toml", "[profile.w]\nworkspace = \".\"\n", 0600);
+    const auto link = place().link("desk/settings", "../settings");
+    expect_usage(run({"exec", "-p", "w", "--", "true"}, {{"XDG_CONFIG_HOME", link}}),
+                 "Glove's own files at " + link);
+    EXPECT_EQ(
+        run({"exec", "-p", "w", "--", "true"}, {{"XDG_CONFIG_HOME", place() / "settings"}}).status,
+        0);
+}
+
 TEST_F(ProfileRun, OptionsComeAfterTheProfileAndReplaceWhatIsSingle) {
     place().directory("home/notes");
     place().directory("home/more");
@@ -157,6 +189,29 @@ TEST_F(ProfileRun, OptionsComeAfterTheProfileAndReplaceWhatIsSingle) {
     EXPECT_EQ(*plan.find("network")->as_string(), "sealed");
     EXPECT_EQ(plan.find("limits")->find("wall_time_ms")->as_unsigned(), 1000U);
     EXPECT_EQ(*explained({"-p", "mine"}).find("network")->as_string(), "local");
+}
+
+TEST_F(ProfileRun, ANetworkTierThatIsGivenDropsWhatTheProfileReaches) {
+    for (const auto* tier : {"offline", "local", "sealed"}) {
+        const auto plan = explained({"-p", "claude", "--net", tier});
+        EXPECT_EQ(*plan.find("network")->as_string(), tier);
+        EXPECT_THAT(texts(plan, "egress_allow"), IsEmpty());
+        EXPECT_EQ(run({"exec", "-p", "claude", "--net", tier, "--", "true"}).status, 0);
+    }
+    expect_usage(run({"exec", "-p", "claude", "--net", "local", "--egress-allow", "a.example", "--",
+                      "true"}),
+                 "--egress-allow");
+}
+
+// What a run leaves behind cannot choose what the next one is shown.
+TEST_F(ProfileRun, AProgramThatTheRunMayWriteIsNotTheProfiles) {
+    place().file("home/tools/bin/own", "#!/bin/sh\necho own\n", 0755);
+    configure("[profile.mine]\ncommand = [\"own\"]\n");
+    const test::variables path{{"PATH", home("tools/bin") + ":/usr/bin:/bin"}};
+    EXPECT_EQ(run({"exec", "-p", "mine"}, path).out, "own\n");
+    EXPECT_EQ(run({"exec", "-p", "mine", "--write", home("tools")}, path).status, 127);
+    configure("[profile.mine]\ncommand = [\"own\"]\nwrite = [\"~/tools\"]\n");
+    EXPECT_EQ(run({"exec", "-p", "mine"}, path).status, 127);
 }
 
 TEST_F(ProfileRun, AProgramMayBeNamedByItsPath) {

@@ -466,6 +466,36 @@ TEST(PlanControl, DotDotCannotLeadAControlFileThatDoesNotExistYetIntoAGrant) {
         make_plan(controlled({write(place / "desk")}, {place / "desk/../other/log"})).has_value());
 }
 
+// Who can replace a link on the way decides what Glove reads next.
+TEST(PlanControl, ALinkOnTheWayToAControlFileCannotBeWritten) {
+    const folder place;
+    const auto real = place.file("real/glove/config.toml");
+    const auto desk = place.directory("desk/inner");
+    const auto link = place.link("desk/inner/settings", "../../real");
+    const auto control = link + "/glove/config.toml";
+    for (const auto& wide : {place / "desk", desk}) {
+        EXPECT_THAT(problem_of(controlled({write(wide)}, {control})).detail,
+                    HasSubstr("would show Glove's own files at " + link));
+        EXPECT_TRUE(make_plan(controlled({write(wide)}, {real})).has_value());
+        EXPECT_TRUE(make_plan(controlled({read(wide)}, {control})).has_value());
+    }
+    EXPECT_EQ(problem_of(controlled({read(place / "real")}, {control})).code, errc::not_permitted);
+}
+
+TEST(PlanControl, ALinkThatLeadsNowhereYetCountsWhereItLeads) {
+    const folder place;
+    const auto desk = place.directory("desk");
+    const auto other = place.directory("other");
+    const auto link = place.link("own/config.toml", "../desk/deep/config.toml");
+    EXPECT_EQ(problem_of(controlled({write(desk)}, {link})).code, errc::not_permitted);
+    EXPECT_EQ(problem_of(controlled({write(place / "own")}, {link})).code, errc::not_permitted);
+    EXPECT_TRUE(make_plan(controlled({write(other)}, {link})).has_value());
+    place.link("other/one", "two");
+    place.link("other/two", place / "desk/new");
+    EXPECT_EQ(problem_of(controlled({write(desk)}, {place / "other/one"})).code,
+              errc::not_permitted);
+}
+
 // --- hiding
 
 TEST(PlanHide, WhatIsInsideAGrantIsMasked) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <glove/host/profiles.hpp>
 #include <gmock/gmock.h>
@@ -165,6 +166,64 @@ TEST(Configuration, WhatIsUnknownOrRepeatedIsRefusedWhereItStands) {
     expect_refused("[profile.p]\nread = [\"\xff\"]\n", "2: ", "");
     EXPECT_TRUE(parse("[profile." + std::string(64, 'x') + "]\n").has_value());
     EXPECT_TRUE(parse("").has_value());
+}
+
+// The reader of TOML ends by a stack overflow on these.
+TEST(Configuration, AKeyOfEndlessPartsIsRefusedBeforeItIsRead) {
+    const auto dotted = [](int parts) {
+        std::string out;
+        for (int i = 0; i < parts; ++i) out += "a.";
+        return out;
+    };
+    for (const auto& text :
+         {dotted(1025) + "a = 1\n", "[" + dotted(1025) + "a]\n",
+          "x = {" + dotted(1025) + "a = 1}\n", "\"#=\"." + dotted(1025) + "a = 1\n"})
+        expect_refused("\n" + text, "2: ", "more than 1024 dots");
+    EXPECT_EQ(parse(dotted(131'000) + "a = 1\n").error().code, errc::limit_exceeded);
+    expect_refused(dotted(1024) + "a = 1\n", "1: a", "no such key");
+    std::string lines;
+    for (int i = 0; i < 31; ++i) lines += "[" + dotted(1020) + "b" + std::to_string(i) + "]\n";
+    expect_refused(lines, "1: a", "no such key");
+}
+
+// What is nearer says where nothing can be reached; what is inherited does not undo it.
+TEST(Profiles, ANetworkTierDropsWhatIsInheritedToBeReached) {
+    const auto got = profile("[profile.p]\nextends = \"claude\"\nnet = \"local\"\n");
+    EXPECT_THAT(values(got, "egress-allow"), testing::IsEmpty());
+    EXPECT_THAT(values(got, "net"), ElementsAre("local"));
+    const std::string base{"[profile.base]\negress-allow = [\"a.example\"]\npublish = [80]\n"};
+    const auto own = profile(base + "[profile.p]\nextends = \"base\"\nnet = \"local\"\n"
+                                    "publish = [81]\n");
+    EXPECT_THAT(values(own, "egress-allow"), testing::IsEmpty());
+    EXPECT_THAT(values(own, "publish"), ElementsAre("81"));
+    const auto plain = profile(base + "[profile.p]\nextends = \"base\"\n");
+    EXPECT_THAT(values(plain, "egress-allow"), ElementsAre("a.example"));
+    EXPECT_THAT(values(plain, "publish"), ElementsAre("80"));
+    const auto shown = host::to_toml(got);
+    EXPECT_EQ(host::to_toml(profile(shown)), shown);
+}
+
+// The rules of the machine's owner for an agent hold inside as well.
+TEST(Profiles, TheMachinesPolicyForAnAgentIsSeenWhereThereIsOne) {
+    const test::folder files;
+    const auto there = files.directory("policy");
+    const auto missing = files / "missing";
+    const std::array<std::string_view, 2> places{there, missing};
+    const adapters::agent_description agent{.name = "a",
+                                            .title = "",
+                                            .install = "",
+                                            .command = {},
+                                            .own_places = {},
+                                            .policy_places = places,
+                                            .passed_environment = {},
+                                            .set_environment = {},
+                                            .destinations = {},
+                                            .credentials = {},
+                                            .seeds = {}};
+    const auto got =
+        host::prepare_profile({.name = "a", .source = "", .values = {}, .agent = &agent}, {});
+    ASSERT_TRUE(got.has_value());
+    EXPECT_THAT(got->files, ElementsAre(there));
 }
 
 TEST(Configuration, AProgramIsANameOrAPathLikeOthers) {
@@ -341,6 +400,15 @@ TEST_F(ConfigurationFile, MayBeALinkToASafePlaceOnly) {
     expect_unsafe("dotfiles can be written by everybody");
 }
 
+TEST_F(ConfigurationFile, HasNoOtherName) {
+    const auto path = put();
+    const auto other = home_ / "other.toml";
+    std::filesystem::create_hard_link(path, other);
+    expect_unsafe("has 2 names");
+    std::filesystem::remove(other);
+    EXPECT_TRUE(is_found());
+}
+
 TEST_F(ConfigurationFile, ThatIsThereAndCannotBeReadIsAnError) {
     const auto link = home_.link(".config/glove/config.toml", "nowhere");
     expect_unsafe(link);
@@ -352,15 +420,15 @@ TEST_F(ConfigurationFile, ThatIsThereAndCannotBeReadIsAnError) {
     expect_unsafe("is not a regular file");
 }
 
-TEST_F(ConfigurationFile, HasAtMostOneMebibyte) {
+TEST_F(ConfigurationFile, HasAtMost64Kibibytes) {
     const std::string line(1023, '#');
     std::string text{"[profile.p]\n"};
-    while (text.size() + 1024 <= (1UL << 20U)) text += line + "\n";
-    text.append((1UL << 20U) - text.size() - 1, '#') += '\n';
+    while (text.size() + 1024 <= 65536) text += line + "\n";
+    text.append(65536 - text.size() - 1, '#') += '\n';
     home_.file(".config/glove/config.toml", text, 0600);
     EXPECT_TRUE(is_found());
     home_.file(".config/glove/config.toml", text + "#", 0600);
-    expect_unsafe("larger than 1 MiB");
+    expect_unsafe("larger than 64 KiB");
 }
 
 TEST_F(ConfigurationFile, OfAnotherUserIsRefused) {

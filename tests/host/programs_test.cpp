@@ -1,7 +1,10 @@
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <gmock/gmock.h>
 #include <host/programs.hpp>
 #include <support/folder.hpp>
+#include <sys/xattr.h>
 
 namespace {
 
@@ -22,6 +25,7 @@ protected:
     Programs() {
         home_ = files_.directory("home");
         search_.home = home_;
+        search_.homes = {home_};
     }
     auto program(std::string_view name, std::string_view content = "binary") const -> std::string {
         return files_.file("home/" + std::string{name}, content, 0755);
@@ -144,7 +148,7 @@ TEST_F(Programs, WhatIsInTheProjectIsPassedOver) {
     files_.link("home/.local/bin/agent", evil);
     search_.path = {at("project/node_modules/.bin"), at(".local/bin")};
     EXPECT_EQ(find()->path, evil);
-    search_.project = at("project");
+    search_.writable = {at("project")};
     EXPECT_EQ(find().error().code, errc::not_found);
     const auto good = program("bin/agent");
     search_.path.push_back(at("bin"));
@@ -173,6 +177,148 @@ TEST_F(Programs, OnlyTheGroupOfTheCallersOwnNumberMayWrite) {
     EXPECT_EQ(find().error().code, errc::not_permitted);
     ASSERT_EQ(::chown(path.c_str(), 4711, 0), 0);
     EXPECT_THAT(find().error().detail, HasSubstr("belongs to another user"));
+}
+
+TEST_F(Programs, WhatTheRunMayWriteByAnyWayIsPassedOver) {
+    program("tools/bin/agent");
+    files_.link("home/bin/agent", "../tools/bin/agent");
+    search_.path = {at("bin")};
+    EXPECT_TRUE(find().has_value());
+    for (const auto& place : {at("tools"), at("bin")}) {
+        search_.writable = {at("other"), place};
+        EXPECT_EQ(find().error().code, errc::not_found) << place;
+    }
+    program("linked/agent");
+    files_.link("home/way", "linked");
+    search_.path = {at("way")};
+    search_.writable = {at("linked")};
+    EXPECT_EQ(find().error().code, errc::not_found);
+    EXPECT_THAT(host::offer_path(search_)->needs.files, IsEmpty());
+}
+
+TEST_F(Programs, OnlyWhatAPackageManagerLaysOutIsShownAsAWhole) {
+    // A file of that name somewhere above says nothing about what lies around it.
+    program("src/tools/bin/agent");
+    files_.file("home/src/package.json", "{}");
+    EXPECT_THAT(find(at("src/tools/bin/agent"))->needs.files,
+                ElementsAre(at("src/tools/bin/agent")));
+    files_.file("home/src/tools/package.json", "{}");
+    EXPECT_THAT(find(at("src/tools/bin/agent"))->needs.files, Contains(at("src/tools")));
+    program("src/scripts/run");
+    EXPECT_THAT(find(at("src/scripts/run"))->needs.files, ElementsAre(at("src/scripts/run")));
+    // In a node_modules, the nearest that lies directly in it.
+    program("lib/node_modules/agent/dist/cli.js");
+    files_.file("home/lib/node_modules/agent/dist/package.json", "{}");
+    files_.file("home/lib/node_modules/agent/package.json", "{}");
+    EXPECT_THAT(find(at("lib/node_modules/agent/dist/cli.js"))->needs.files,
+                Contains(at("lib/node_modules/agent")));
+}
+
+TEST_F(Programs, ALinkDoesNotBringAProjectOfAnotherTree) {
+    const auto real = program("other/project/bin/run");
+    for (const auto* marker : {"package.json", "pyvenv.cfg"}) {
+        files_.file("home/other/project/" + std::string{marker}, "{}");
+        for (const auto* name : {"bin/agent", "tools/bin/agent"}) {
+            const auto link = files_.link("home/" + std::string{name}, real);
+            EXPECT_THAT(find(link)->needs.files, UnorderedElementsAre(link, real));
+            std::filesystem::remove(link);
+        }
+        EXPECT_THAT(find(real)->needs.files, Contains(at("other/project")));
+        std::filesystem::remove(at("other/project/" + std::string{marker}));
+    }
+}
+
+TEST_F(Programs, AMarkerOfAnotherUserOrInAnOpenDirectoryMakesNothingAWhole) {
+    const auto real = program("tools/bin/agent");
+    for (const auto* marker : {"package.json", "pyvenv.cfg"}) {
+        const auto path = files_.file("home/tools/" + std::string{marker}, "{}");
+        EXPECT_THAT(find(real)->needs.files, Contains(at("tools")));
+        ASSERT_EQ(::chmod(at("tools").c_str(), 01777), 0);
+        EXPECT_THAT(find(real)->needs.files, ElementsAre(real));
+        ASSERT_EQ(::chmod(at("tools").c_str(), 0755), 0);
+        ASSERT_EQ(::chmod(path.c_str(), 0666), 0);
+        EXPECT_THAT(find(real)->needs.files, ElementsAre(real));
+        ASSERT_EQ(::chmod(path.c_str(), 0644), 0);
+        if (::geteuid() == 0) {
+            ASSERT_EQ(::chown(path.c_str(), 4711, 0), 0);
+            EXPECT_THAT(find(real)->needs.files, ElementsAre(real));
+        }
+        std::filesystem::remove(path);
+        files_.fifo("home/tools/" + std::string{marker});
+        EXPECT_THAT(find(real)->needs.files, ElementsAre(real));
+        std::filesystem::remove(path);
+    }
+}
+
+// HOME can be wrong; what lies around a program says nothing then.
+TEST_F(Programs, NoHomeIsEverShownAsAWhole) {
+    const auto real = program("bin/agent");
+    for (const auto* marker : {"package.json", "pyvenv.cfg"}) {
+        const auto path = files_.file("home/" + std::string{marker}, "{}");
+        EXPECT_THAT(find(real)->needs.files, ElementsAre(real));
+        search_.home.clear();
+        search_.homes.clear();
+        EXPECT_THAT(find(real)->needs.files, ElementsAre(real));
+        search_.home = files_.directory("elsewhere");
+        search_.homes = {search_.home, home_};
+        EXPECT_THAT(find(real)->needs.files, ElementsAre(real));
+        search_.home = home_;
+        search_.homes = {home_};
+        std::filesystem::remove(path);
+    }
+}
+
+TEST_F(Programs, TheCallersHomeIsTheOneOfItsAccountToo) {
+    const std::string_view accounts{"root:x:0:0:r:/root/:/bin/sh\nbad:x:7:0::/bad\n"
+                                    "a:x:7:7:,,:/home/a:/bin/sh\nb:x:8:8::b:/bin/sh\n"};
+    EXPECT_EQ(host::home_in(accounts, 0), "/root");
+    EXPECT_EQ(host::home_in(accounts, 7), "/home/a");
+    EXPECT_EQ(host::home_in(accounts, 8), "");
+    EXPECT_EQ(host::home_in(accounts, 9), "");
+    for (const auto& home : {home_ + "/", home_ + "//", home_}) {
+        ::setenv("HOME", home.c_str(), 1);
+        EXPECT_EQ(host::caller_search({})->home, home_);
+        EXPECT_THAT(host::caller_search({})->homes, Contains(home_));
+    }
+    ::setenv("HOME", "/", 1);
+    EXPECT_EQ(host::caller_search({})->home, "");
+    ::unsetenv("HOME");
+    EXPECT_EQ(host::caller_search({})->home, "");
+    ::setenv("HOME", home_.c_str(), 1);
+}
+
+TEST_F(Programs, TheSettingsOfNpmAreReadFromARegularFileThatTheRunCannotWrite) {
+    ::setenv("HOME", home_.c_str(), 1);
+    ::unsetenv("NPM_CONFIG_PREFIX");
+    const auto prefixes = [&](std::vector<std::string> writable = {}) {
+        return host::caller_search(writable)->prefixes;
+    };
+    files_.fifo("home/.npmrc");
+    EXPECT_THAT(prefixes(), Not(Contains(at("npm/bin"))));
+    std::filesystem::remove(at(".npmrc"));
+    files_.file("home/dotfiles/npmrc", "prefix=~/npm\n");
+    files_.link("home/.npmrc", "dotfiles/npmrc");
+    EXPECT_THAT(prefixes(), Contains(at("npm/bin")));
+    EXPECT_THAT(prefixes({at("dotfiles")}), Not(Contains(at("npm/bin"))));
+}
+
+// {version 2} and entries of {kind, bits, number}.
+TEST_F(Programs, AnAccessListIsNoOwnGroup) {
+    if (::getegid() != ::geteuid()) return; // then no group is the caller's own
+    const auto path = program(".local/bin/agent");
+    ASSERT_EQ(::chmod(path.c_str(), 0775), 0);
+    EXPECT_TRUE(find().has_value());
+    struct entry {
+        std::uint16_t kind, bits;
+        std::uint32_t who;
+    };
+    struct {
+        std::uint32_t version = 2;
+        std::array<entry, 5> entries{
+            {{1, 7, ~0U}, {2, 7, 54321}, {4, 5, ~0U}, {16, 7, ~0U}, {32, 5, ~0U}}};
+    } const list;
+    ASSERT_EQ(::setxattr(path.c_str(), "system.posix_acl_access", &list, sizeof list, 0), 0);
+    EXPECT_THAT(find().error().detail, HasSubstr("can be written by its group"));
 }
 
 TEST_F(Programs, AnInterpreterThatIsNotThereIsAnError) {
@@ -206,13 +352,16 @@ TEST_F(Programs, AProgramThatNeedsTheWholeHomeIsRefused) {
     files_.file("node_modules/agent/package.json", R"({"dependencies": {"other": "1"}})");
     files_.directory("node_modules/other");
     search_.home = files_ / "node_modules/agent/home/you";
+    search_.homes = {search_.home};
     // Its package lies above the home, so it is not taken for one.
     EXPECT_THAT(find(real)->needs.files, ElementsAre(real));
     search_.home = files_ / "node_modules/other";
+    search_.homes = {search_.home};
     const auto got = find(real);
     ASSERT_FALSE(got.has_value());
     EXPECT_THAT(got.error().detail, HasSubstr("holds your home"));
     search_.home = home_;
+    search_.homes = {home_};
     EXPECT_TRUE(find(real).has_value());
     search_.closed = {files_ / "node_modules/agent/state/glove"};
     EXPECT_THAT(find(real).error().detail, HasSubstr("holds Glove's own files"));

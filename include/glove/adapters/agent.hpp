@@ -32,6 +32,9 @@ struct agent_description {
     // highest version.
     std::span<const std::string_view> own_places;
 
+    // Where whoever owns the machine says what the agent may do; seen where there is one.
+    std::span<const std::string_view> policy_places;
+
     std::span<const std::string_view> passed_environment; // names, passed on when they are set
     std::span<const std::string_view> set_environment;    // NAME=VALUE
     std::span<const destination> destinations;

@@ -14,6 +14,7 @@
 #include <glove/host/settings.hpp>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -66,9 +67,9 @@ struct run_profile {
     std::vector<std::string> credentials; // of the home, relative
     std::vector<seed_file> seeds;         // written where nothing has their name
 };
-// `workspace` is the directory of the run, whose programs are not the caller's.
-[[nodiscard]] auto prepare_profile(const effective_profile& profile, const std::string& workspace)
-    -> result<run_profile>;
+// `writable` is what the run may change, whose programs are not the caller's.
+[[nodiscard]] auto prepare_profile(const effective_profile& profile,
+                                   std::span<const std::string> writable) -> result<run_profile>;
 
 // Words of `glove exec` that say the same. Variables that are not set are left out.
 struct profile_option {
@@ -81,7 +82,8 @@ struct profile_option {
 struct path_programs {
     std::vector<std::string> files, directories, left_out;
 };
-[[nodiscard]] auto find_path_programs(const std::string& workspace) -> result<path_programs>;
+[[nodiscard]] auto find_path_programs(std::span<const std::string> writable)
+    -> result<path_programs>;
 
 // As a table of the configuration file.
 [[nodiscard]] auto to_toml(const effective_profile& profile) -> std::string;

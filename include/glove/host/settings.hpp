@@ -42,6 +42,9 @@ struct setting {
 [[nodiscard]] auto is_list(const setting& row) noexcept -> bool;
 // Whether true and false are values of it: the option without a value, and none.
 [[nodiscard]] auto is_switch(const setting& row) noexcept -> bool;
+// Whoever names a tier does not mean what is inherited of these.
+inline constexpr std::string_view network_key = "net";
+[[nodiscard]] auto needs_network(std::string_view key) noexcept -> bool;
 // "an array of strings, each a path": what the row takes, for messages and documents.
 [[nodiscard]] auto what_it_takes(const setting& row) noexcept -> std::string_view;
 
@@ -50,7 +53,8 @@ class settings {
 public:
     [[nodiscard]] auto find(std::string_view key) const -> const std::vector<std::string>*;
     void set(const setting& row, std::vector<std::string> values);
-    // Puts `nearer` over these: lists go after them, each value once, and all else is replaced.
+    // Puts `nearer` over these: lists go after them, each value once, and all else is replaced. A
+    // network tier also replaces what can be reached.
     void overlay(const settings& nearer);
 
 private:
