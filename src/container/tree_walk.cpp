@@ -78,7 +78,7 @@ private:
     [[nodiscard]] auto type_of(int directory, const ::dirent64& entry, const waiting& at)
         -> ::mode_t {
         if (entry.d_type != DT_UNKNOWN) return static_cast<::mode_t>(DTTOIF(entry.d_type));
-        struct ::stat found {};
+        struct ::stat found{};
         if (::fstatat(directory, entry.d_name, &found, AT_SYMLINK_NOFOLLOW) == 0)
             return found.st_mode & S_IFMT;
         note_failure(errno, full(at) + "/" + entry.d_name);
