@@ -50,7 +50,7 @@ auto pin(const std::string& path, follow last) -> result<unique_fd> {
 }
 
 auto inspect(fd_ref file) -> result<file_facts> {
-    struct ::statx found {};
+    struct ::statx found{};
     if (::statx(file.get(), "", AT_EMPTY_PATH | AT_STATX_SYNC_AS_STAT, STATX_BASIC_STATS, &found) !=
         0)
         return fail_os("file.inspect");
@@ -304,7 +304,7 @@ struct new_file {
 
 auto check_replaceable(fd_ref directory, const std::string& name) -> result<> {
     if (name.empty()) return fail(errc::invalid_input, "file.replace", "a file name is missing");
-    struct ::stat found {};
+    struct ::stat found{};
     if (::fstatat(directory.get(), name.c_str(), &found, AT_SYMLINK_NOFOLLOW) == 0) {
         if (!S_ISREG(found.st_mode))
             return fail(errc::conflict, "file.replace", name + " exists and is not a regular file");
