@@ -42,13 +42,17 @@ constexpr int most_dangling = 8;
 // Where a link at the first name that leads nowhere leads: what is made there is found later.
 // Empty when there is none.
 [[nodiscard]] auto beyond_dangling(const std::string& existing, const std::string& real)
-    -> std::string {
-    if (real.size() <= existing.size()) return {};
+    -> result<std::string> {
+    if (real.size() <= existing.size()) return std::string{};
     const auto above = existing == "/" ? std::string{} : existing;
     const auto name = std::min(real.find_first_not_of('/', above.size()), real.size());
     const auto end = std::min(real.find('/', name), real.size());
     const auto target = sys::read_link(real.substr(0, end));
-    if (!target) return {};
+    if (!target) { // nothing there, or no link
+        const int os = target.error().os;
+        if (os == EINVAL || os == ENOENT || os == ENOTDIR) return std::string{};
+        return std::unexpected(target.error());
+    }
     return (target->starts_with('/') ? *target : above + "/" + *target) + real.substr(end);
 }
 
@@ -80,7 +84,7 @@ auto control_files::locate(const std::vector<std::string>& paths) -> result<cont
             GLOVE_TRY(found.ancestry, ancestry_of(existing));
             const auto rest = found.real.size() - (existing == "/" ? 0 : existing.size());
             GLOVE_CHECK(out.add_links(at.substr(0, at.size() - std::min(rest, at.size()))));
-            at = beyond_dangling(existing, found.real);
+            GLOVE_TRY(at, beyond_dangling(existing, found.real));
             out.places_.push_back(std::move(found));
         }
     }

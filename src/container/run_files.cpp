@@ -72,10 +72,12 @@ struct taken_file {
 };
 
 [[nodiscard]] auto leads_to(sys::fd_ref directory, const std::string& name,
-                            const sys::file_identity& what) -> bool {
+                            const sys::file_identity& what) -> result<bool> {
     const auto pin = sys::open_beneath(directory, name, O_PATH | O_NOFOLLOW, sys::mounts::crossed);
-    const auto facts = pin ? sys::inspect(*pin) : std::unexpected(pin.error());
-    return facts && facts->identity == what;
+    if (!pin && pin.error().os == ENOENT) return false;
+    if (!pin) return std::unexpected(pin.error());
+    GLOVE_TRY(const auto facts, sys::inspect(*pin));
+    return facts.identity == what;
 }
 
 [[nodiscard]] auto take_locked(const review_place& at, const listed_file& what)
@@ -93,7 +95,8 @@ struct taken_file {
     }
     GLOVE_TRY(const auto facts, sys::inspect(*file));
     // The lock of a run that ended since is free, and its file has another name or none.
-    if (!leads_to(at.directory, what.name, facts.identity)) return taken_file{};
+    GLOVE_TRY(const auto still, leads_to(at.directory, what.name, facts.identity));
+    if (!still) return taken_file{};
     if (facts.identity.type != S_IFREG || facts.owner != ::geteuid())
         return fail(errc::not_permitted, "manifest.read",
                     at.path + "/" + what.name + " is not a regular file of yours");
@@ -118,9 +121,12 @@ struct taken_file {
 [[nodiscard]] auto list_files(const review_place& at, const review_choice& choice)
     -> result<std::vector<listed_file>> {
     auto names = sys::list_names(at.directory, "");
-    if (!names)
-        return fail(names.error().code, "manifest.list", at.path + " cannot be listed",
-                    "remove the manifests that you do not need from it");
+    if (!names) {
+        auto why = std::move(names).error();
+        why.detail = at.path + " cannot be listed";
+        why.remedy = "remove the manifests that you do not need from it";
+        return std::unexpected(std::move(why));
+    }
     std::ranges::sort(*names);
     std::vector<listed_file> out;
     for (const auto& [name, type] : *names) {

@@ -153,7 +153,7 @@ class Case:
 def part(phase, call):
     """The supervisor's phase from this call on."""
     name, path = call[1], call[4]
-    if phase == "setup" and path.endswith("/glove/homes") and name == "mkdir" and call[2] == 1:
+    if phase in ("setup", "sockets") and path.endswith("/glove/homes") and name == "mkdir" and call[2] == 1:
         return "home"
     if phase in ("setup", "sockets") and path.endswith("/glove/runs") and name == "faccessat2":
         return "review"
@@ -236,7 +236,8 @@ class Judge:
         held = case.phase in ("watch", "look") and case.name not in ("read", "write", "ppoll", "close")
         told = result.hit and case.phase in LOOKS and self.tells(case, result)
         names = [name for name, _ in result.manifests]
-        old = [name for name in names if name == result.killed]
+        # A run that was killed and could not be searched in full is told, and kept as that.
+        old = [name for name in names if name.replace(".found.json", ".json") == result.killed]
         own = len(names) - len(old)
         found = [f"a manifest is torn: {name}" for name, text in result.manifests if not is_json(text)]
         if old and not (killed or told):

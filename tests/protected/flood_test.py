@@ -53,14 +53,18 @@ class Flood(inside.Case):
                            ("git init -q up/sub; chmod 311 up", "chmod 755 up")):
             with self.subTest(make):
                 self.bare(make)
-                self.refused(b"source.protect", b"chmod u+rwx")
+                if os.geteuid() == 0:  # modes close nothing to root, who sees and covers what is there
+                    self.hook_stays()
+                else:
+                    self.refused(b"source.protect", b"chmod u+rwx")
                 self.bare(undo)
         self.inside("touch", "ran")
 
     def test_what_is_closed_and_released_is_no_reason(self):
         self.bare("mkdir shut; chmod 0 shut")
-        self.refused(b"/shut", b"--unprotect")
-        self.hook_stays(flags=["--unprotect", "shut"])
+        if os.geteuid() != 0:
+            self.refused(b"/shut", b"--unprotect")
+            self.hook_stays(flags=["--unprotect", "shut"])
         self.bare("chmod 755 shut; mkdir .vscode; chmod 0 .vscode")
         self.inside("true")
 
