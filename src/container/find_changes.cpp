@@ -122,9 +122,12 @@ void look_at_new(open_grant& grant) {
     std::vector<std::string> all = seen.with_git;
     all.insert(all.end(), seen.bare.begin(), seen.bare.end());
     // Whatever the walk came to.
-    if (!is_among(all, grant.from.path) &&
-        sys::open_beneath(grant.root, ".git", O_PATH | O_NOFOLLOW, sys::mounts::crossed))
-        all.push_back(grant.from.path);
+    if (!is_among(all, grant.from.path)) {
+        const auto top =
+            sys::open_beneath(grant.root, ".git", O_PATH | O_NOFOLLOW, sys::mounts::crossed);
+        if (top) all.push_back(grant.from.path);
+        else if (!is_absence(top.error())) grant.tell(finding_kind::unsearched, ".git");
+    }
     for (const auto& full : all) {
         const auto path =
             full.size() > grant.from.path.size() ? full.substr(grant.from.path.size() + 1) : "";

@@ -113,7 +113,8 @@ struct taken_file {
 [[nodiscard]] auto take(const review_place& at, const listed_file& what) -> result<taken_file> {
     if (!what.told) GLOVE_CHECK(lock(at.directory, LOCK_EX, at.path, at.deadline));
     auto taken = take_locked(at, what);
-    if (!what.told) (void)::flock(at.directory.get(), LOCK_UN);
+    if (!what.told && ::flock(at.directory.get(), LOCK_UN) != 0)
+        return fail_os("manifest.lock", errno, at.path);
     return taken;
 }
 
