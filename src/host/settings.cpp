@@ -141,9 +141,9 @@ constexpr setting_kind size{false, false, text_or_integer, "a string such as \"6
                             check_size};
 constexpr setting_kind home_name{false, false, text_only, "a string: a name, or \"none\"",
                                  check_home};
-constexpr setting_kind key{false, false, text_or_truth,
-                           "a string: a fingerprint or a comment; or true, for the only key",
-                           check_word};
+constexpr setting_kind agent_key{false, false, text_or_truth,
+                                 "a string: a fingerprint or a comment; or true, for the only key",
+                                 check_word};
 constexpr setting_kind truth{false, false, truth_only, "true or false", check_nothing};
 
 // The order is that of `glove profile show`.
@@ -162,7 +162,7 @@ constexpr std::array rows{
     setting{"egress-allow", &rules, "--egress-allow", "Destinations that may be reached"},
     setting{"publish", &ports, "--publish", "Ports served inside that this machine may reach"},
     setting{"egress-connections", &connections, "--egress-connections", "Connections at once"},
-    setting{"ssh-agent", &key, "--ssh-agent", "The key of your ssh agent that may sign"},
+    setting{"ssh-agent", &agent_key, "--ssh-agent", "The key of your ssh agent that may sign"},
     setting{"wall-time", &duration, "--wall-time", "How long the command may take"},
     setting{"output-bytes", &size, "--output-bytes", "How much it may print"},
     setting{"scratch-bytes", &size, "--scratch-bytes", "Room for its private files"},
