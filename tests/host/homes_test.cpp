@@ -146,7 +146,7 @@ TEST_F(Homes, RunsWithEqualGrantsShareAHome) {
 TEST_F(Homes, ARunWithOtherGrantsIsRefusedUntilTheLastOneEnded) {
     auto first = std::optional{opened(named("work", "one"))};
     auto second = std::optional{opened(named("work", "one"))};
-    const auto refused = [this] {
+    const auto refused = [] {
         const auto got = host::open_home::open(named("work", "two"));
         return got ? error{} : got.error();
     };
@@ -256,7 +256,7 @@ TEST_F(Homes, ARotatedTokenComesBackAndReachesTheOthersAtTheirNextStart) {
 
 TEST_F(Homes, WhatAKilledGloveDidNotReturnTheNextOpeningDoes) {
     log_in("one", token("first"));
-    const auto done = test::forked([this] {
+    const auto done = test::forked([] {
         const auto home = host::open_home::open(wish_of("one"));
         agent_writes(*home, login, token("second"));
         (void)::kill(::getpid(), SIGKILL);
@@ -541,7 +541,7 @@ template<class Body> void killed_while_writing(Body body) {
 
 TEST_F(Homes, AKillInTheMiddleOfLendingLosesNothing) {
     log_in("one", long_token('1'));
-    killed_while_writing([this] { (void)host::open_home::open(wish_of("two")); });
+    killed_while_writing([] { (void)host::open_home::open(wish_of("two")); });
     const auto home = opened(wish_of("two"));
     EXPECT_EQ(content_of(path_in(home, login)), long_token('1'));
     EXPECT_THAT(home.warnings(), IsEmpty());
@@ -569,7 +569,7 @@ TEST_F(Homes, AKillBetweenTheRecordAndTheCopyIsNoChangeOfTheAgents) {
         (void)opened(wish_of("two"));
     }
     log_in("one", long_token('2'));
-    killed_while_writing([this] { (void)host::open_home::open(wish_of("two")); });
+    killed_while_writing([] { (void)host::open_home::open(wish_of("two")); });
     // Its home still holds the first, which the store must not take for something new.
     log_in("one", long_token('3'));
     EXPECT_EQ(content_of(path_in(opened(wish_of("two")), login)), long_token('3'));
