@@ -44,9 +44,9 @@ TEST_F(Homes, EveryProjectOfAProfileHasAHomeOfItsOwn) {
 // --- opening
 
 TEST_F(Homes, ANewHomeIsEmptyAndTheOwnersAlone) {
-    const auto home = opened(named("work"));
+    const auto home = opened(named("one"));
     EXPECT_EQ(test::names_in(home.directory().path), 0U);
-    for (const std::string at : {"", "/work", "/work/home"}) {
+    for (const std::string at : {"", "/one", "/one/home"}) {
         struct ::stat found{};
         ASSERT_EQ(::stat((place / "state/glove/homes" + at).c_str(), &found), 0);
         EXPECT_EQ(found.st_mode & 07777U, 0700U) << at;
