@@ -70,6 +70,8 @@ class Interactive(terminals.Case):
                 terminal.expect(shows)
                 if command[0] == "vim":
                     terminal.type(b":au VimResized * echo 'si' . 'ze' &lines &columns\r")
+                    terminal.type(b":echo 'list' . 'ens'\r")
+                    terminal.expect(b"listens")
                 for size in SIZES * 4:
                     terminal.resize(*size)
                     terminal.read(0)
