@@ -117,6 +117,14 @@ void tell_after(const char* words) {
     return {};
 }
 
+// When init itself ends the agent: after whatever the supervisor does, unless that is stopped.
+[[nodiscard]] auto longest_life(const container::limits& limits)
+    -> std::optional<std::chrono::seconds> {
+    if (!limits.wall_time) return std::nullopt;
+    return std::chrono::ceil<std::chrono::seconds>(*limits.wall_time) + termination_grace +
+           std::chrono::seconds{1};
+}
+
 // One run under its perimeter; `facts` tells what was armed and reached, however it ends.
 [[nodiscard]] auto contain(const container::plan& plan, terminal_wish wish,
                            container::launch_request launch, run_records& records,
@@ -146,7 +154,7 @@ void tell_after(const char* words) {
     GLOVE_CHECK(records.intend());
     if (network) GLOVE_CHECK(network->await_ready());
     if (signer) GLOVE_CHECK(signer->await_ready());
-    GLOVE_CHECK(agent.release());
+    GLOVE_CHECK(agent.release(longest_life(plan.limits)));
     // It may wait for days now.
     sys::let_go_of_program_text();
     const auto take_listener = [&](container::inner_listener came) {

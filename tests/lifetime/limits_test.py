@@ -82,6 +82,20 @@ class Limits(inside.Case):
             "trap 'echo saved; exit 6' TERM; while :; do sleep 0.05; done", "--wall-time", "500ms")
         self.assertEqual((status, out, report["exit"]["cause"]), (6, b"saved\n", "wall_time"))
 
+    def test_wall_time_of_a_run_whose_glove_is_stopped(self):
+        report = self.place.path("report.json")
+        process = self.place.start("sleep", "1000", flags=["--wall-time", "1s", "--report", report],
+                                   stdin=subprocess.DEVNULL)
+        self.addCleanup(inside.end, process)
+        self.assertTrue(inside.wait_until(lambda: len(inside.descendants(process.pid)) == 2))
+        agent = inside.descendants(process.pid)
+        process.send_signal(signal.SIGSTOP)
+        self.assertTrue(inside.wait_until(lambda: not inside.alive(agent)), "the agent goes on")
+        process.send_signal(signal.SIGCONT)
+        self.assertEqual(process.wait(inside.PATIENCE), 137)
+        with open(report, encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["exit"]["cause"], "wall_time")
+
     def test_wall_time_ends_a_run_that_nobody_reads(self):
         for flags in ([], ["--output-bytes", "100MB"]):
             with self.subTest(flags=flags):

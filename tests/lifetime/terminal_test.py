@@ -452,6 +452,21 @@ class OnATerminal(terminals.Case):
         terminal.command(b"exit 0")
         self.assertEqual(terminal.status(), 0)
 
+    def test_an_agent_that_stops_itself_does_not_stop_the_clock(self):
+        terminal = self.shell()
+        terminal.command(self.words("sh", "-c", "kill -STOP $$; echo went on", flags=["--wall-time", "1s"]).encode())
+        terminal.expect(b"Stopped")
+        terminal.expect(b"prompt: ")
+        [glove] = inside.children(terminal.pid)
+        agent = inside.descendants(glove)
+        self.assertEqual(len(agent), 2)
+        self.assertTrue(inside.wait_until(lambda: not inside.alive(agent)), "the agent is still there")
+        terminal.command(b"fg; echo status''=$?.")
+        terminal.expect(b"status=137.")
+        terminal.expect(b"prompt: ")
+        terminal.command(b"exit 0")
+        self.assertEqual(terminal.status(), 0)
+
     def test_a_script_around_it_stops_as_well(self):
         terminal = self.shell()
         self.place.put("job", self.words("sh", "-c", "echo u''p; read -r x; echo \"got <$x>\"") + "; true\n")

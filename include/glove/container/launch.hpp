@@ -5,6 +5,7 @@
 // object ends every process of the namespace and waits for that.
 #pragma once
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <glove/base/error.hpp>
 #include <glove/container/plan.hpp>
@@ -72,7 +73,9 @@ public:
     ~running();
 
     // Lets the agent start. The set-up may still be going on, or have failed: `collect` tells.
-    [[nodiscard]] auto release() -> result<>;
+    // After `at_most` (whole seconds) the sandbox's init kills the agent, whether or not this
+    // process goes on.
+    [[nodiscard]] auto release(std::optional<std::chrono::seconds> at_most = {}) -> result<>;
     // Passes a signal on to the agent, or to its process group.
     [[nodiscard]] auto signal(int number) -> result<>;
     [[nodiscard]] auto signal_group(int number) -> result<>;

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <ctime>
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/keyctl.h>
@@ -37,8 +38,7 @@ namespace {
     return got;
 }
 
-auto await(order wanted) noexcept -> failure {
-    order_message message{};
+auto await(order wanted, order_message& message) noexcept -> failure {
     const auto got = receive(message);
     if (got < 0) return outcome(false, call::recv);
     if (got == 0) ::_exit(125);
@@ -64,7 +64,10 @@ auto seal_descriptors(setup_state& state) noexcept -> failure {
     return outcome(close_but_channels(plan), call::close_range);
 }
 
-auto await_maps(setup_state&) noexcept -> failure { return await(order::maps_written); }
+auto await_maps(setup_state&) noexcept -> failure {
+    order_message message{};
+    return await(order::maps_written, message);
+}
 
 // After the maps: they could not be written for a process that is not dumpable.
 auto forbid_inspection(setup_state&) noexcept -> failure {
@@ -175,7 +178,18 @@ auto own_null_streams(setup_state& state) noexcept -> failure {
     return {};
 }
 
-auto await_release(setup_state&) noexcept -> failure { return await(order::release); }
+[[nodiscard]] auto monotonic_second() noexcept -> std::int64_t {
+    ::timespec now{};
+    (void)::clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec;
+}
+
+auto await_release(setup_state& state) noexcept -> failure {
+    order_message message{};
+    const auto bad = await(order::release, message);
+    if (message.value > 0) state.last_second = monotonic_second() + message.value;
+    return bad;
+}
 
 constexpr setup_step steps[] = {
     {"init.descriptors", seal_descriptors, "descriptors sealed"},
@@ -262,13 +276,27 @@ void carry_out(setup_state& state, const order_message& message) noexcept {
     }
 }
 
+// The supervisor's clock stands still while it is stopped, and it stops when the job of its
+// terminal does. This one goes on.
+[[nodiscard]] auto end_when_late(setup_state& state) noexcept -> const ::timespec* {
+    if (state.last_second == 0) return nullptr;
+    const auto left = state.last_second - monotonic_second();
+    if (left > 0) {
+        state.patience = {.tv_sec = left, .tv_nsec = 0};
+        return &state.patience;
+    }
+    (void)::kill(state.agent, SIGKILL);
+    state.last_second = 0;
+    return nullptr;
+}
+
 // Returns the agent's wait status. Ends the namespace when the supervisor is gone.
 [[nodiscard]] auto watch(setup_state& state) noexcept -> int {
     std::array<::pollfd, 2> sources{::pollfd{control_descriptor, POLLIN, 0},
                                     ::pollfd{state.children, POLLIN, 0}};
     for (int status = 0;;) {
         if (reap(state, status)) return status;
-        if (::poll(sources.data(), sources.size(), -1) < 0) continue;
+        if (::ppoll(sources.data(), sources.size(), end_when_late(state), nullptr) <= 0) continue;
         if ((sources[1].revents & POLLIN) != 0) {
             ::signalfd_siginfo drained;
             (void)!::read(state.children, &drained, sizeof drained);

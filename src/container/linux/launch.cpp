@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <glove/container/launch.hpp>
 #include <glove/sys/sockets.hpp>
+#include <limits>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -271,8 +272,10 @@ running::running(sys::child_process init, sys::unique_fd control,
 running::running(running&&) noexcept = default;
 running::~running() = default;
 
-auto running::release() -> result<> {
-    auto sent = send_order(control_, order::release);
+auto running::release(std::optional<std::chrono::seconds> at_most) -> result<> {
+    constexpr std::chrono::seconds longest{std::numeric_limits<std::int32_t>::max()};
+    const auto bound = std::min(at_most.value_or(std::chrono::seconds{0}), longest);
+    auto sent = send_order(control_, order::release, static_cast<std::int32_t>(bound.count()));
     if (!sent && is_hang_up(sent.error().os)) return {}; // init has failed: `collect` tells why
     return sent;
 }

@@ -9,7 +9,8 @@ namespace glove::container {
 
 enum class order : std::uint8_t {
     maps_written, // the id maps are in place: start building
-    release,      // the intent is on record: start the agent
+    release,      // the intent is on record: start the agent; `value` is when init itself ends it,
+                  // in seconds from then, and 0 when nothing does
     signal,       // pass `value` on to the agent
     signal_group, // pass `value` on to the agent's whole process group
     foreground,   // give the private terminal back to its foreground, and go on with the agent

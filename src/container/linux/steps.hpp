@@ -31,11 +31,13 @@ struct setup_state {
     ::mode_t umask = 0; // the caller's, given back to the agent
     int children = -1;  // becomes readable when a process of the namespace has ended
     ::pid_t agent = -1;
-    ::pid_t foreground = -1; // group that the private terminal serves, while it is withheld
-    std::uint64_t armed = 0; // every step, once all were carried out
-    bool held = false;       // the supervisor stopped the agent
-    bool stop_told = false;  // and the supervisor has not answered it
-    int stop_untold = 0;     // a later stop, to be told after that
+    std::int64_t last_second = 0; // of CLOCK_MONOTONIC: the agent is ended then; 0: never
+    ::timespec patience{};        // until then
+    ::pid_t foreground = -1;      // group that the private terminal serves, while it is withheld
+    std::uint64_t armed = 0;      // every step, once all were carried out
+    bool held = false;            // the supervisor stopped the agent
+    bool stop_told = false;       // and the supervisor has not answered it
+    int stop_untold = 0;          // a later stop, to be told after that
 };
 
 [[nodiscard]] inline auto outcome(bool good, call where) noexcept -> failure {
