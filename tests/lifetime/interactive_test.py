@@ -238,6 +238,8 @@ class Interactive(terminals.Case):
         tmux("send-keys", "clear; fg", "Enter")
         self.assertTrue(inside.wait_until(lambda: shows(b"line 35")))
         tmux("send-keys", "Escape", ":q!", "Enter")
+        # What is typed before the run has ended is the editor's, as in any terminal within a terminal.
+        self.assertTrue(inside.wait_until(lambda: shows(b"prompt:")))
         # Its size is another by now.
         tmux("send-keys", "clear; stty rows 30 columns 80; stty -a >after; cmp before after && echo sa''me", "Enter")
         self.assertTrue(inside.wait_until(lambda: shows(b"same")), tmux("capture-pane", "-p").stdout)
