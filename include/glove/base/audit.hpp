@@ -46,4 +46,13 @@ public:
     [[nodiscard]] virtual auto append(const event& what) -> result<> = 0;
 };
 
+// A sink that puts many events on record at once. What was staged is on record when `commit` has
+// succeeded, and not before: until then nothing of it may be carried out.
+class batching_sink : public sink {
+public:
+    [[nodiscard]] virtual auto stage(const event& what) -> result<> = 0;
+    // Nothing staged: does nothing. After a failure every further call fails.
+    [[nodiscard]] virtual auto commit() -> result<> = 0;
+};
+
 } // namespace glove::audit

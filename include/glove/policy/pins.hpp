@@ -1,0 +1,55 @@
+// What each tool of each server was when it was first used: a change of it is not believed until
+// the operator says so.
+//
+// Guarantees: the pin file is the owner's alone, is replaced whole and durably, and one that cannot
+// be read exactly is an error, never an empty one. A digest covers the whole definition, whatever
+// the order of members in it. Several processes may share the file: what is written is merged with
+// what stands there under a lock that is never waited for without end.
+#pragma once
+#include <cstdint>
+#include <glove/base/error.hpp>
+#include <glove/wire/json.hpp>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace glove::policy {
+
+enum class pin_state : std::uint8_t { first_use, same, changed };
+
+// SHA-256, in hex, of a tool's definition (name, title, description, schemas, annotations and
+// whatever else it has, but `_meta` and icons) or of a server's instructions.
+[[nodiscard]] auto definition_digest(const wire::json::value& definition) -> std::string;
+
+struct pin {
+    std::string server;     // digest of what is started: argv, directory and names of variables
+    std::string upstream;   // its name, for people
+    std::string subject;    // the tool's name; empty for the server's instructions
+    std::string digest;
+    std::string definition; // canonical JSON, so that a change can be shown
+};
+
+class pin_store {
+public:
+    // The file in `directory` (made 0700 when it is not there); absent is empty.
+    [[nodiscard]] static auto open(const std::string& directory) -> result<pin_store>;
+    pin_store(pin_store&&) noexcept = default;
+
+    [[nodiscard]] auto find(std::string_view server, std::string_view subject) const -> const pin*;
+    [[nodiscard]] auto compare(std::string_view server, std::string_view subject,
+                               std::string_view digest) const -> pin_state;
+    // Adds those that are pinned for the first time. One that another process has pinned meanwhile
+    // with another digest is not replaced; `compare` tells afterwards.
+    [[nodiscard]] auto add(std::vector<pin> fresh) -> result<>;
+    // Replaces: the operator has accepted them.
+    [[nodiscard]] auto accept(std::vector<pin> changed) -> result<>;
+    [[nodiscard]] auto all() const -> std::vector<pin>;
+
+private:
+    pin_store() = default;
+    std::string directory_;
+    std::map<std::pair<std::string, std::string>, pin, std::less<>> pins_;
+};
+
+} // namespace glove::policy

@@ -1,0 +1,51 @@
+// One strict pass over a JSON text that keeps the text: it validates everything `read` validates,
+// with the same limits and error steps, and builds no values. What it finds are slices of the
+// input: the members of the outermost object, and those of the objects directly inside of it.
+//
+// Names are compared decoded: "na\u006de" is `name`, and a name that appears twice is refused at
+// any depth. The slices live as long as the text; an outline is reused so that a message costs no
+// allocation.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <glove/base/error.hpp>
+#include <glove/wire/json.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace glove::wire::json {
+
+struct slice {
+    std::string_view name; // decoded
+    std::string_view text; // of the value, as it stands, without white space around it
+    kind type = kind::null;
+    // Members of an object at the first level: they are in `outline::inner` from `first` on.
+    std::uint32_t first = 0, count = 0;
+};
+
+class outline {
+public:
+    // Reads `text`, whose outermost value must be an object (json.syntax when it is not). What was
+    // found before is forgotten.
+    [[nodiscard]] auto read(std::string_view text, const limits& bounds) -> result<>;
+    [[nodiscard]] auto members() const noexcept -> std::span<const slice> { return outer_; }
+    // Null when there is none.
+    [[nodiscard]] auto find(std::string_view name) const noexcept -> const slice*;
+    [[nodiscard]] auto inside(const slice& object) const noexcept -> std::span<const slice> {
+        return std::span{inner_}.subspan(object.first, object.count);
+    }
+    [[nodiscard]] auto find_inside(const slice& object, std::string_view name) const noexcept
+        -> const slice*;
+
+private:
+    friend class outline_reader;
+    std::vector<slice> outer_, inner_;
+    std::vector<std::string> decoded_names_; // of names with escapes
+};
+
+// The string that a slice of type string stands for.
+[[nodiscard]] auto decoded_string(std::string_view literal) -> std::string;
+
+} // namespace glove::wire::json
