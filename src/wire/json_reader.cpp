@@ -2,11 +2,14 @@
 // surrogates; the handler here builds the value, and enforces the limits and unique names.
 //
 // Number conversion is not left to the library: the text is kept, so no number can change.
+#include "json_numbers.hpp"
 #include <algorithm>
+#include <array>
 #include <boost/json/basic_parser_impl.hpp>
 #include <boost/system/error_code.hpp>
 #include <cstddef>
 #include <glove/wire/json.hpp>
+#include <iterator>
 #include <utility>
 
 namespace glove::wire::json {
@@ -16,11 +19,12 @@ namespace {
 namespace bj = boost::json;
 using boost::system::error_code; // bj has an alias, until 1.86
 
+constexpr const char* out_of_range = "the exponent is out of range";
+
 struct level {
-    kind type = kind::array;
-    std::string name; // of the member under construction
-    array elements;
-    object members;
+    kind type;
+    std::size_t first; // of its values
+    std::size_t names; // where those of its members begin
 };
 
 struct refusal {
@@ -31,6 +35,13 @@ struct refusal {
 
 // Sorting keeps hostile objects at n log n, where a hash table could be made to collide.
 [[nodiscard]] auto repeated_name(const object& members) -> const std::string* {
+    constexpr std::size_t few = 12;
+    if (members.size() <= few) {
+        for (std::size_t i = 1; i < members.size(); ++i)
+            for (std::size_t j = 0; j < i; ++j)
+                if (members[i].name == members[j].name) return &members[i].name;
+        return nullptr;
+    }
     std::vector<const std::string*> names;
     names.reserve(members.size());
     for (const auto& m : members) names.push_back(&m.name);
@@ -56,13 +67,18 @@ public:
     auto on_object_begin(error_code& ec) -> bool { return open(kind::object, ec); }
 
     auto on_array_end(std::size_t, error_code& ec) -> bool {
-        auto done = std::move(levels_.back().elements);
-        levels_.pop_back();
+        const auto from = values_.begin() + static_cast<std::ptrdiff_t>(top().first);
+        array done{std::make_move_iterator(from), std::make_move_iterator(values_.end())};
+        drop_level();
         return attach(std::move(done), ec);
     }
     auto on_object_end(std::size_t, error_code& ec) -> bool {
-        auto done = std::move(levels_.back().members);
-        levels_.pop_back();
+        const auto [type, first, first_name] = top();
+        object done;
+        done.reserve(count());
+        for (std::size_t i = 0; i < count(); ++i)
+            done.push_back({std::move(names_[first_name + i]), std::move(values_[first + i])});
+        drop_level();
         if (const auto* name = repeated_name(done))
             return refuse(ec, errc::invalid_input, "json.repeated",
                           "the member \"" + readable_name(*name) + "\" appears twice");
@@ -74,10 +90,9 @@ public:
     }
     auto on_key(std::string_view part, std::size_t, error_code& ec) -> bool {
         if (!gather(part, ec)) return false;
-        auto& top = levels_.back();
-        if (top.members.size() == bounds_.members)
+        if (count() == bounds_.members)
             return refuse(ec, errc::limit_exceeded, "json.members", "the object has too many");
-        top.name = std::exchange(text_, {});
+        names_.push_back(std::exchange(text_, {}));
         return true;
     }
     auto on_string_part(std::string_view part, std::size_t, error_code& ec) -> bool {
@@ -113,10 +128,13 @@ public:
     [[nodiscard]] auto why() const noexcept -> const std::optional<refusal>& { return why_; }
     [[nodiscard]] auto path() const -> std::string {
         std::string out = "$";
-        for (const auto& at : levels_) {
-            if (at.type == kind::array)
-                out.append("[").append(std::to_string(at.elements.size())).append("]");
-            else if (!at.name.empty()) out.append(".").append(readable_name(at.name));
+        for (std::size_t i = 0; i < depth_; ++i) {
+            const auto& at = levels_[i];
+            const bool inmost = i + 1 == depth_;
+            const auto count = (inmost ? values_.size() : levels_[i + 1].first) - at.first;
+            const auto names = (inmost ? names_.size() : levels_[i + 1].names) - at.names;
+            if (at.type == kind::array) out.append("[").append(std::to_string(count)).append("]");
+            else if (names > count) out.append(".").append(readable_name(names_[at.names + count]));
         }
         return out;
     }
@@ -130,31 +148,40 @@ private:
 
     // Every value passes here before it is stored.
     auto admit(error_code& ec) -> bool {
-        if (values_ == bounds_.values)
+        if (total_ == bounds_.values)
             return refuse(ec, errc::limit_exceeded, "json.values", "the text holds too many");
-        ++values_;
-        if (!levels_.empty() && levels_.back().elements.size() == bounds_.elements &&
-            levels_.back().type == kind::array)
+        ++total_;
+        if (depth_ != 0 && top().type == kind::array && count() == bounds_.elements)
             return refuse(ec, errc::limit_exceeded, "json.elements", "the array has too many");
         return true;
     }
 
     auto open(kind type, error_code& ec) -> bool {
-        if (levels_.size() >= std::min(bounds_.depth, max_depth))
+        if (depth_ >= std::min(bounds_.depth, max_depth))
             return refuse(ec, errc::limit_exceeded, "json.depth", "nested too deeply");
         if (!admit(ec)) return false;
-        levels_.emplace_back().type = type;
+        if (depth_ == 0) {
+            names_.reserve(few_values);
+            values_.reserve(few_values);
+        }
+        levels_[depth_++] = {type, values_.size(), names_.size()};
         return true;
     }
 
+    [[nodiscard]] auto top() const -> const level& { return levels_[depth_ - 1]; }
+    [[nodiscard]] auto count() const -> std::size_t { return values_.size() - top().first; }
+    void drop_level() {
+        values_.resize(top().first);
+        names_.resize(top().names);
+        --depth_;
+    }
+
     auto attach(value done, error_code&) -> bool {
-        if (levels_.empty()) {
+        if (depth_ == 0) {
             root_ = std::move(done);
             return true;
         }
-        auto& top = levels_.back();
-        if (top.type == kind::array) top.elements.push_back(std::move(done));
-        else top.members.push_back(member{std::move(top.name), std::move(done)});
+        values_.push_back(std::move(done));
         return true;
     }
 
@@ -169,6 +196,8 @@ private:
 
     auto finish_number(std::string_view part, error_code& ec) -> bool {
         if (!on_number_part(part, ec) || !admit(ec)) return false;
+        if (!scan_number(text_).exponent_fits)
+            return refuse(ec, errc::invalid_input, "json.number", out_of_range);
         auto made = make_number(std::exchange(text_, {}));
         if (!made) return refuse(ec, errc::invalid_input, "json.number", "not a number");
         if (bounds_.form == numbers::integers && made->type() != kind::integer)
@@ -176,10 +205,16 @@ private:
         return attach(std::move(*made), ec);
     }
 
+    // Enough for what is read most, so that it costs one allocation each.
+    static constexpr std::size_t few_values = 16;
+
     limits bounds_;
-    std::vector<level> levels_;
-    std::string text_; // the string, name or number under construction
-    std::size_t values_ = 0;
+    std::array<level, max_depth> levels_; // only the first `depth_` are any
+    std::size_t depth_ = 0;
+    std::vector<value> values_; // of all levels
+    std::vector<std::string> names_;
+    std::string text_;      // the string, name or number under construction
+    std::size_t total_ = 0; // of values
     value root_;
     std::optional<refusal> why_;
 };
@@ -193,8 +228,7 @@ struct padded_parser {
 
 [[nodiscard]] auto refusal_of(const error_code& ec) -> refusal {
     const auto is = [&](bj::error e) { return ec == bj::make_error_code(e); };
-    if (is(bj::error::exponent_overflow))
-        return {errc::invalid_input, "json.number", "the exponent is out of range"};
+    if (is(bj::error::exponent_overflow)) return {errc::invalid_input, "json.number", out_of_range};
     if (is(bj::error::incomplete))
         return {errc::invalid_input, "json.syntax", "the text ends early"};
     return {errc::invalid_input, "json.syntax", "syntax error"};
