@@ -267,7 +267,9 @@ constexpr argument_key argument_keys[] = {
     {"equals",
      [](const toml::node& node, const spot& here, argument_table& into) -> result<> {
          GLOVE_TRY(auto value, scalar_of(node, here));
-         into.rule.matchers.push_back(one_of({std::move(value)}));
+         std::vector<wire::json::value> values;
+         values.push_back(std::move(value));
+         into.rule.matchers.push_back(one_of(std::move(values)));
          return {};
      }},
     {"in", read_values},
