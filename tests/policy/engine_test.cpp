@@ -344,9 +344,16 @@ at = "/path/a"
 match = "[a-z/]+"
 optional = true
 )");
+    // Right members mostly, so that many calls are allowed.
+    const auto right = [] { return *rc::gen::inRange(0, 8) != 0; };
     wire::json::object members;
-    for (const auto* name : {"a", "b", "path", "extra"})
-        if (*rc::gen::inRange(0, 4) != 0) members.push_back({name, some_value(3)});
+    members.push_back({"a", right() ? json(*rc::gen::element<std::string>("\"a\"", "\"b\"", "3"))
+                                    : some_value(2)});
+    if (right())
+        members.push_back(
+            {"b", right() ? json(R"([{"path":"/etc/x"},{},{"path":"/etc"}])") : some_value(3)});
+    if (right()) members.push_back({"path", right() ? json(R"({"a":"a/b"})") : some_value(2)});
+    if (!right()) members.push_back({"extra", some_value(1)});
     const wire::json::value plain{std::move(members)};
     std::string text;
     put_shuffled(text, plain, true);

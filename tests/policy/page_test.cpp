@@ -83,4 +83,34 @@ TEST(PolicyPage, DecidesItsExamplesAsItSays) {
     EXPECT_GE(decided, 15U);
 }
 
+// The keys are told by the error for one that does not exist.
+TEST(PolicyPage, DescribesEveryKey) {
+    const auto text = test::content_of(page);
+    const std::string table = "[tool.\"fs.t\"]\nallow = true\n";
+    for (const auto& file : {std::string{"x = 1\n"}, table + "x = 1\n",
+                             table + "[[tool.\"fs.t\".argument]]\nx = 1\n"}) {
+        const auto problem = problem_of({}, file);
+        const std::string begin = "the keys here are ";
+        const auto at = problem.find(begin);
+        ASSERT_NE(at, problem.npos) << problem;
+        std::istringstream keys{problem.substr(at + begin.size())};
+        std::size_t count = 0;
+        for (std::string key; std::getline(keys >> std::ws, key, ','); ++count)
+            EXPECT_THAT(text, testing::HasSubstr("\n| `" + key + "` |")) << key;
+        EXPECT_GE(count, 4U);
+    }
+}
+
+// What an agent is told, in the table of reasons.
+TEST(PolicyPage, SpeaksOfArgumentsInTheProgramsWords) {
+    const auto text = test::content_of(page);
+    const std::string rule = "[[tool.\"up.t\".argument]]\nat = \"/";
+    for (const auto& said :
+         {answer_of(rule + "path\"\npath_under = [\"/usr\"]\n", R"({"path":"/etc"})"),
+          answer_of(rule + "head\"\nany = true\n", "{}"),
+          answer_of(rule + "x\"\nany = true\n", R"({"x":1,"head":1})"),
+          answer_of(rule + "options\"\nlength = [1, 2]\n", R"({"options":["x"]})")})
+        EXPECT_THAT(text, testing::HasSubstr("\n| `" + said + "` |"));
+}
+
 } // namespace

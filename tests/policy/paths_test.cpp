@@ -291,7 +291,7 @@ TEST(Paths, AreRelativeOnlyByAKeyOfTheRule) {
               "argument /p is not below a permitted directory");
     EXPECT_EQ(policy::scene::answer_of(table("relative = true\n"), R"({"p":"x"})"), "ok");
     EXPECT_EQ(policy::scene::answer_of(table("relative = true\n"),
-                                      R"({"p":")" + (w.place / "a/x") + R"("})"),
+                                       R"({"p":")" + (w.place / "a/x") + R"("})"),
               "ok");
     EXPECT_EQ(policy::scene::answer_of(table("relative = true\n"), R"({"p":"../b"})"),
               "argument /p is not below a permitted directory");
