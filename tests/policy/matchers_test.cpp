@@ -1,5 +1,5 @@
 #include "policy/scene.hpp"
-#include <glove/wire/json_writer.hpp>
+#include <gmock/gmock.h>
 
 namespace {
 
@@ -144,6 +144,18 @@ TEST(Arguments, ThatNoRuleSpeaksOfAreRefusedAtEveryLevel) {
     // The first by name is told, whatever the order.
     EXPECT_EQ(answer_of(table, R"({"z":1,"a":{"b":1},"y":1})"),
               answer_of(table, R"({"y":1,"a":{"b":1},"z":1})"));
+}
+
+// Some servers do not tell upper case from lower case.
+TEST(Arguments, CannotBeGivenTwiceInAnotherCase) {
+    const std::string table = "additional = true\n[[tool.\"up.t\".argument]]\nat = \"/task\"\n"
+                              "equals = 1\noptional = true\n";
+    EXPECT_EQ(answer_of(table, R"({"task":1,"other":2,"tas":3,"tasks":4})"), "ok");
+    for (const auto* name : {"Task", "TASK", "tasK", "ta\u017fk", "tas\u212a"})
+        EXPECT_THAT(answer_of(table, "{\"" + std::string{name} + "\":2}"),
+                    testing::EndsWith(" is written differently where rules speak of it"));
+    EXPECT_EQ(answer_of("forbidden = [\"/force\"]\n", R"({"Force":true})"),
+              "argument /Force is written differently where rules speak of it");
 }
 
 TEST(Arguments, CanBeRequiredAndForbidden) {
