@@ -31,7 +31,9 @@ public:
     [[nodiscard]] auto fill(sys::fd_ref from) -> state;
     // The next whole line; empty when more must be read first.
     [[nodiscard]] auto next() -> std::optional<line>;
-    [[nodiscard]] auto held_bytes() const noexcept -> std::size_t { return buffer_.size() - begin_; }
+    [[nodiscard]] auto held_bytes() const noexcept -> std::size_t {
+        return buffer_.size() - begin_;
+    }
     // For tests and the fuzzer.
     void feed(std::string_view bytes);
 

@@ -18,8 +18,8 @@ enum class message_kind : std::uint8_t { request, notification, answer, failure 
 // Slices of the line it was read from.
 struct message {
     message_kind kind{};
-    std::string_view id;       // raw token, of all but notifications
-    std::string method;        // decoded
+    std::string_view id;                       // raw token, of all but notifications
+    std::string method;                        // decoded
     const wire::json::slice* params = nullptr; // null: absent
     const wire::json::slice* result = nullptr; // of an answer
     const wire::json::slice* error = nullptr;  // of a failure
@@ -44,7 +44,7 @@ enum class code : int {
 // What is wrong with a line, for the answer to whoever sent it.
 struct refusal {
     code number{};
-    std::string words;   // for the sender; never holds a value of the message
+    std::string words;       // for the sender; never holds a value of the message
     std::string id = "null"; // the token, where it could be made out
 };
 

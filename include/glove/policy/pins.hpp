@@ -23,9 +23,9 @@ enum class pin_state : std::uint8_t { first_use, same, changed };
 [[nodiscard]] auto definition_digest(const wire::json::value& definition) -> std::string;
 
 struct pin {
-    std::string server;     // digest of what is started: argv, directory and names of variables
-    std::string upstream;   // its name, for people
-    std::string subject;    // the tool's name; empty for the server's instructions
+    std::string server;   // digest of what is started: argv, directory and names of variables
+    std::string upstream; // its name, for people
+    std::string subject;  // the tool's name; empty for the server's instructions
     std::string digest;
     std::string definition; // canonical JSON, so that a change can be shown
 };
