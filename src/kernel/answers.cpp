@@ -77,18 +77,17 @@ void gateway::state::upstream_answer(std::size_t from, const mcp::message& what)
 void gateway::state::due(call& of) {
     const std::size_t to = of.upstream;
     auto& up = ups[to];
-    const auto took = "did not answer within " +
-                      std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(
-                                         of.deadline - of.began)
-                                         .count()) +
-                      " ms";
+    const auto took =
+        "did not answer within " +
+        std::to_string(
+            std::chrono::duration_cast<std::chrono::milliseconds>(of.deadline - of.began).count()) +
+        " ms";
     if (of.kind == call_kind::initialize) {
         calls.close(of);
         return fail_upstream(to, code::timed_out, "the server " + up.wish.name + " " + took,
                              took + " (--start-timeout)");
     }
-    const auto cancelled =
-        "{\"requestId\":" + std::to_string(of.id) + ",\"reason\":\"timed out\"}";
+    const auto cancelled = "{\"requestId\":" + std::to_string(of.id) + ",\"reason\":\"timed out\"}";
     if (of.kind == call_kind::listing) {
         const auto kind = of.list;
         calls.close(of);

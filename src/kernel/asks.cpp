@@ -150,9 +150,9 @@ void gateway::state::drop_asks(session_id of, std::size_t at, bool tell_upstream
         if (tell_upstream && ups[at].is_alive())
             refuse_upstream(at, each->upstream_id, code::invalid_request,
                             "the call it belonged to is over");
-        to_agent_unless_slow(of, mcp::notification_text(
-                                     "notifications/cancelled",
-                                     "{\"requestId\":" + std::to_string(each->id) + "}"));
+        to_agent_unless_slow(
+            of, mcp::notification_text("notifications/cancelled",
+                                       "{\"requestId\":" + std::to_string(each->id) + "}"));
         each = by.asks.erase(each);
     }
 }
@@ -187,9 +187,9 @@ void gateway::state::cancel_by_upstream(std::size_t from, const mcp::message& wh
         });
         if (found == asks.end()) continue;
         close_ask(*found, audit::status::transport_error, "cancelled by the server");
-        to_agent_unless_slow(i, mcp::notification_text(
-                                    "notifications/cancelled",
-                                    "{\"requestId\":" + std::to_string(found->id) + "}"));
+        to_agent_unless_slow(
+            i, mcp::notification_text("notifications/cancelled",
+                                      "{\"requestId\":" + std::to_string(found->id) + "}"));
         asks.erase(found);
         return;
     }

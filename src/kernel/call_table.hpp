@@ -29,9 +29,9 @@ struct call {
     listing_kind list{}; // of `listing`
     std::uint32_t upstream = 0;
     session_id session = no_session;
-    std::uint64_t number = 0; // of the record
-    std::string agent_id;     // the raw token
-    std::string token;        // the agent's raw progress token; empty: none
+    std::uint64_t number = 0;         // of the record
+    std::string agent_id;             // the raw token
+    std::string token;                // the agent's raw progress token; empty: none
     std::shared_ptr<const tool> what; // of `tool`
     std::string subject;              // of `relayed`, for the record
     std::string uri;                  // of `relayed` that subscribe

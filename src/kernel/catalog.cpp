@@ -19,7 +19,7 @@ constexpr std::size_t most_text = 8UL << 20;
         wire::json::writer to{out};
         to.begin_object();
         to.member("name", of.visible);
-        const auto seen = visible_text(of.definition);
+        const auto seen = visible_tree(of.definition);
         for (const auto& [name, data] : *seen.as_object())
             if (name != "name") to.member(name, data);
         to.end_object();
@@ -55,8 +55,8 @@ auto catalog::find(std::string_view visible) const -> const std::shared_ptr<cons
 }
 
 auto catalog::shows_any_of(std::size_t upstream) const -> bool {
-    return std::ranges::any_of(
-        all_, [&](const auto& t) { return t->upstream == upstream && t->shown; });
+    return std::ranges::any_of(all_,
+                               [&](const auto& t) { return t->upstream == upstream && t->shown; });
 }
 
 auto catalog::replace(std::size_t upstream, std::vector<tool> tools) -> bool {

@@ -42,9 +42,9 @@ struct tool {
 
 // A resource, template or prompt.
 struct listed_item {
-    std::string key; // uri, uriTemplate or name
+    std::string key;     // uri, uriTemplate or name
     std::string visible; // of a prompt: the agent's name for it
-    std::string text; // for the agent
+    std::string text;    // for the agent
 };
 
 struct naming {

@@ -112,7 +112,9 @@ struct upstream {
     [[nodiscard]] auto at(listing_kind kind) -> listing& {
         return lists[static_cast<std::size_t>(kind)];
     }
-    [[nodiscard]] auto is_alive() const -> bool { return now == phase::listing || now == phase::up; }
+    [[nodiscard]] auto is_alive() const -> bool {
+        return now == phase::listing || now == phase::up;
+    }
 };
 
 struct gateway::state {
@@ -172,7 +174,7 @@ struct gateway::state {
         std::string_view id;
         std::size_t upstream;
         nanoseconds patience;
-        std::string_view subject;    // of the record
+        std::string_view subject;     // of the record
         const std::string* arguments; // of the record; may be null
     };
     [[nodiscard]] auto open_call(const wanted_call& what) -> call*;

@@ -3,6 +3,7 @@
 #include "kernel/texts.hpp"
 #include <algorithm>
 #include <glove/base/text.hpp>
+#include <glove/wire/json_writer.hpp>
 
 namespace glove::kernel {
 

@@ -105,7 +105,8 @@ void gateway::state::finish_page(call& of, const mcp::message& answer) {
     const auto& row = row_of(kind);
     calls.close(of);
     if (answer.kind == mcp::message_kind::failure)
-        return list_failed(which, kind, "it answered with an error: " + excerpt(answer.error->text));
+        return list_failed(which, kind,
+                           "it answered with an error: " + excerpt(answer.error->text));
     auto tree = wire::json::read(answer.result->text, mcp::message_limits());
     const auto* items = tree ? tree->find(row.member) : nullptr;
     if (items == nullptr || items->as_array() == nullptr)
@@ -117,8 +118,7 @@ void gateway::state::finish_page(call& of, const mcp::message& answer) {
             return list_failed(which, kind, "an item has no string " + std::string{row.key});
         list.gathered.push_back(item);
     }
-    if (list.bytes > most_list_bytes)
-        return list_failed(which, kind, "it is longer than 16 MiB");
+    if (list.bytes > most_list_bytes) return list_failed(which, kind, "it is longer than 16 MiB");
     if (list.gathered.size() > most_items)
         return list_failed(which, kind,
                            "it has more than " + std::to_string(most_items) + " items");
@@ -130,7 +130,8 @@ void gateway::state::finish_page(call& of, const mcp::message& answer) {
     if (std::ranges::find(list.cursors, *cursor) != list.cursors.end())
         return list_failed(which, kind, "a cursor came a second time");
     if (++list.pages >= most_pages)
-        return list_failed(which, kind, "it has more than " + std::to_string(most_pages) + " pages");
+        return list_failed(which, kind,
+                           "it has more than " + std::to_string(most_pages) + " pages");
     list.cursors.push_back(*cursor);
     ask_page(which, kind, *cursor);
 }
@@ -158,8 +159,7 @@ void gateway::state::forget_list(std::size_t of, listing_kind kind) {
 }
 
 // Resources, templates and prompts.
-void gateway::state::take_items(std::size_t of, listing_kind kind,
-                                const wire::json::array& items) {
+void gateway::state::take_items(std::size_t of, listing_kind kind, const wire::json::array& items) {
     auto& up = ups[of];
     auto& list = up.at(kind);
     const auto& row = row_of(kind);
@@ -178,7 +178,7 @@ void gateway::state::take_items(std::size_t of, listing_kind kind,
             wire::json::writer to{one.text};
             to.begin_object();
             to.member(row.key, one.visible);
-            const auto seen = visible_text(item);
+            const auto seen = visible_tree(item);
             for (const auto& [name, data] : *seen.as_object())
                 if (name != row.key) to.member(name, data);
             to.end_object();

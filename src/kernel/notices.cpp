@@ -22,8 +22,8 @@ constexpr changed_row changed_rows[] = {
 } // namespace
 
 void gateway::state::upstream_notification(std::size_t from, const mcp::message& what) {
-    const auto* row = mcp::find_method(what.method, mcp::sender::upstream,
-                                       mcp::shape::notification);
+    const auto* row =
+        mcp::find_method(what.method, mcp::sender::upstream, mcp::shape::notification);
     auto& up = ups[from];
     if (row == nullptr || row->treatment == mcp::treatment::refuse || !up.is_alive() ||
         !options.relay.has(row->feature)) {

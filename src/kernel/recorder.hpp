@@ -20,7 +20,7 @@ public:
 
     struct entry {
         audit::action action{};
-        std::string_view subject;           // empty: none
+        std::string_view subject;               // empty: none
         const std::string* arguments = nullptr; // JSON text; null: none
         audit::status status{};
         std::string_view why = {};

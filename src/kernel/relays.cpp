@@ -36,7 +36,8 @@ auto gateway::state::route_of_uri(std::string_view uri) -> route {
         if (!ups[i].has_resources) continue;
         offering.push_back(i);
         const auto& known = ups[i].at(listing_kind::resources).items;
-        if (std::ranges::find(known, uri, &listed_item::key) != known.end()) listing_it.push_back(i);
+        if (std::ranges::find(known, uri, &listed_item::key) != known.end())
+            listing_it.push_back(i);
         if (std::ranges::any_of(ups[i].at(listing_kind::templates).items,
                                 [&](const auto& each) { return fits_template(uri, each.key); }))
             matching.push_back(i);
@@ -50,14 +51,14 @@ auto gateway::state::route_of_uri(std::string_view uri) -> route {
 }
 
 auto gateway::state::route_of_prompt(std::string_view name) -> route {
-    route out{{}, {}, "there is no such prompt"};
+    route to{{}, {}, "there is no such prompt"};
     for (std::size_t i = 0; i < ups.size(); ++i)
         for (const auto& each : ups[i].at(listing_kind::prompts).items) {
             if (each.visible != name) continue;
-            if (out.upstream) return {{}, {}, "more than one server has this prompt"};
-            out = {i, each.key, {}};
+            if (to.upstream) return {{}, {}, "more than one server has this prompt"};
+            to = {i, each.key, {}};
         }
-    return out;
+    return to;
 }
 
 void gateway::state::relay_request(session_id from, const mcp::message& what) {
@@ -81,8 +82,8 @@ void gateway::state::relay_request(session_id from, const mcp::message& what) {
         if (type == nullptr || (*type != "ref/prompt" && *type != "ref/resource"))
             return invalid("params.ref.type must be ref/prompt or ref/resource");
     }
-    const bool by_prompt = what.method == "prompts/get" ||
-                           (completes && *text_of(*subject, "type") == "ref/prompt");
+    const bool by_prompt =
+        what.method == "prompts/get" || (completes && *text_of(*subject, "type") == "ref/prompt");
     const auto* key = text_of(*subject, by_prompt ? "name" : "uri");
     if (key == nullptr)
         return invalid(by_prompt ? "the prompt's name must be a string" : "uri must be a string");
@@ -147,8 +148,7 @@ void gateway::state::relay_request(session_id from, const mcp::message& what) {
                              "params._meta cannot be read");
         text += '}';
     }
-    out.to_upstream(*to.upstream,
-                    mcp::request_text(std::to_string(made->id), what.method, text));
+    out.to_upstream(*to.upstream, mcp::request_text(std::to_string(made->id), what.method, text));
 }
 
 auto gateway::state::offers(const upstream& of, std::string_view method) -> bool {
@@ -240,8 +240,7 @@ void gateway::state::send_level(std::size_t to) {
     own_request(to, "logging/setLevel", "{\"level\":\"" + std::string{levels[most]} + "\"}");
 }
 
-void gateway::state::own_request(std::size_t to, std::string_view method,
-                                 std::string_view params) {
+void gateway::state::own_request(std::size_t to, std::string_view method, std::string_view params) {
     if (ups[to].now != upstream::phase::up || out.waiting_for_upstream(to) >= most_waiting_bytes)
         return;
     auto* made = calls.open(now, ups[to].call_timeout);

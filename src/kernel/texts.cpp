@@ -11,7 +11,9 @@ namespace {
 // many of one kind do not make the search for the other begin anew.
 class break_search {
 public:
-    explicit break_search(std::string_view json) : json_{json} { find_return(0), find_separator(0); }
+    explicit break_search(std::string_view json) : json_{json} {
+        find_return(0), find_separator(0);
+    }
     [[nodiscard]] auto next(std::size_t from) -> std::size_t {
         if (return_ < from) find_return(from);
         if (separator_ < from) find_separator(from);

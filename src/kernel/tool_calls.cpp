@@ -69,8 +69,8 @@ auto gateway::state::open_call(const wanted_call& what) -> call* {
         return refused(code::too_many_calls,
                        "more than " + std::to_string(most_calls_of_a_session) + " open requests");
     if (open_calls >= most_calls)
-        return refused(code::too_many_calls, "more than " + std::to_string(most_calls) +
-                                                 " open requests of all agents");
+        return refused(code::too_many_calls,
+                       "more than " + std::to_string(most_calls) + " open requests of all agents");
     if (out.waiting_for_upstream(what.upstream) >= most_waiting_bytes)
         return refused(code::too_many_calls,
                        "the server " + up.wish.name + " does not read what waits for it");
@@ -109,8 +109,7 @@ void gateway::state::call_tool(session_id from, const mcp::message& what) {
     wire::json::value tree;
     room.clear();
     if (arguments != nullptr) {
-        if (arguments->type != kind::object)
-            return invalid("params.arguments must be an object");
+        if (arguments->type != kind::object) return invalid("params.arguments must be an object");
         auto read = wire::json::read(arguments->text, mcp::message_limits());
         if (!read) return invalid("params.arguments cannot be read");
         tree = *std::move(read);
@@ -134,8 +133,7 @@ void gateway::state::call_tool(session_id from, const mcp::message& what) {
         verdict = parts.meter.admit(called->qualified, called->limits, now);
     if (!verdict.allowed) {
         record_refusal(called->qualified, recorded, audit::status::invalid_arguments, verdict.rule);
-        return out.to_agent(from,
-                            mcp::tool_error_text(what.id, "policy denied: " + verdict.rule));
+        return out.to_agent(from, mcp::tool_error_text(what.id, "policy denied: " + verdict.rule));
     }
     auto* made = open_call({.from = from,
                             .id = what.id,
@@ -147,7 +145,8 @@ void gateway::state::call_tool(session_id from, const mcp::message& what) {
     made->kind = call_kind::tool;
     made->what = called;
     std::string text;
-    text.reserve(96 + called->head.size() + room.size() + (meta != nullptr ? meta->text.size() : 0));
+    text.reserve(96 + called->head.size() + room.size() +
+                 (meta != nullptr ? meta->text.size() : 0));
     text += R"({"jsonrpc":"2.0","id":)";
     append_number(text, made->id);
     text.append(R"(,"method":"tools/call","params":)").append(called->head);
@@ -232,17 +231,17 @@ void gateway::state::finish_tool(call& of, const mcp::message& answer) {
 }
 
 void gateway::state::finish_tool_failure(call& of, const mcp::message& answer) {
-    const auto& problem = *answer.error;
+    const auto& failed = *answer.error;
     const auto limit = of.kind == call_kind::tool ? of.what->result_bytes : options.result_bytes;
-    if (problem.text.size() > limit) {
-        const auto words = size_words(problem.text.size(), limit);
+    if (failed.text.size() > limit) {
+        const auto words = size_words(failed.text.size(), limit);
         return fail_call(of, code::too_large, words, words);
     }
-    const auto* number = upstream_reader.member(&problem, "code");
-    const auto* words = upstream_reader.member(&problem, "message");
-    const auto why = "error " + excerpt(number->text, 20) + ": " +
-                     excerpt(plain_string(words->text, more_room));
-    std::string text = safe(problem.text);
+    const auto* number = upstream_reader.member(&failed, "code");
+    const auto* words = upstream_reader.member(&failed, "message");
+    const auto why =
+        "error " + excerpt(number->text, 20) + ": " + excerpt(plain_string(words->text, more_room));
+    std::string text = safe(failed.text);
     if (of.kind == call_kind::tool && of.what->redacted)
         (void)parts.rules.redact({of.what->server, of.what->name}, text);
     close_call(of, audit::status::execution_error, why, mcp::failure_text(of.agent_id, text));

@@ -1,8 +1,8 @@
 // A list of tools, judged: which of them an agent sees, and why not the others.
 #include "kernel/core.hpp"
 #include "kernel/texts.hpp"
-#include <map>
 #include <glove/wire/json_writer.hpp>
+#include <map>
 
 namespace glove::kernel {
 
@@ -38,8 +38,9 @@ void gateway::state::judge(tool& each) const {
         return;
     }
     if (!is_tool_name(each.visible))
-        return hide(each, "its name is not 1 to 128 of A-Z, a-z, 0-9, '_', '-' and '.'; --rename "
-                          "gives it another",
+        return hide(each,
+                    "its name is not 1 to 128 of A-Z, a-z, 0-9, '_', '-' and '.'; --rename "
+                    "gives it another",
                     "its name is not one that agents can use");
     if (needs_tasks(each.definition))
         return hide(each, "it can only be called as a task, and tasks are not relayed",
@@ -69,11 +70,12 @@ void gateway::state::pin(std::vector<tool>& all) {
     }
     for (auto& each : all) {
         if (each.pin == policy::pin_state::changed)
-            hide(each,
-                 "its definition has changed since it was pinned; `glove mcp pin` shows the change, "
-                 "and `glove mcp pin --accept " +
-                     each.qualified + "` accepts it",
-                 std::string{changed_words});
+            hide(
+                each,
+                "its definition has changed since it was pinned; `glove mcp pin` shows the change, "
+                "and `glove mcp pin --accept " +
+                    each.qualified + "` accepts it",
+                std::string{changed_words});
         else if (each.pin == policy::pin_state::first_use && options.pins_first_use)
             hide(each, "it could not be pinned", "it could not be pinned");
     }

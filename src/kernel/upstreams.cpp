@@ -272,8 +272,9 @@ auto gateway::state::start_problem(const upstream& of) const -> error {
 void gateway::state::rest(std::size_t which) {
     auto& up = ups[which];
     const bool lived = up.came_up >= up.began && now - up.came_up >= long_life;
-    up.pause = lived || up.pause == nanoseconds{} ? first_rest
-                                                  : std::min<nanoseconds>(2 * up.pause, longest_rest);
+    up.pause = lived || up.pause == nanoseconds{}
+                   ? first_rest
+                   : std::min<nanoseconds>(2 * up.pause, longest_rest);
     while (!up.restarts.empty() && now - up.restarts.front() >= restart_window)
         up.restarts.pop_front();
     if (lived) up.restarts.clear();

@@ -11,9 +11,9 @@ struct range {
 };
 // Line feed (0x0a) and tab (0x09) stay.
 constexpr range unseen[] = {
-    {0x00, 0x08},     {0x0b, 0x1f},     {0x7f, 0x9f},     {0xad, 0xad},      {0x34f, 0x34f},
-    {0x61c, 0x61c},   {0x115f, 0x1160}, {0x17b4, 0x17b5}, {0x180b, 0x180f},  {0x200b, 0x200f},
-    {0x2028, 0x202e}, {0x2060, 0x206f}, {0x3164, 0x3164}, {0xfe00, 0xfe0f},  {0xfeff, 0xfeff},
+    {0x00, 0x08},     {0x0b, 0x1f},     {0x7f, 0x9f},       {0xad, 0xad},      {0x34f, 0x34f},
+    {0x61c, 0x61c},   {0x115f, 0x1160}, {0x17b4, 0x17b5},   {0x180b, 0x180f},  {0x200b, 0x200f},
+    {0x2028, 0x202e}, {0x2060, 0x206f}, {0x3164, 0x3164},   {0xfe00, 0xfe0f},  {0xfeff, 0xfeff},
     {0xffa0, 0xffa0}, {0xfff0, 0xfffb}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff}};
 
 [[nodiscard]] auto is_unseen(char32_t code) -> bool {
@@ -25,7 +25,8 @@ constexpr range unseen[] = {
     const auto first = static_cast<unsigned char>(bytes.front());
     if (bytes.size() == 1) return first;
     char32_t code = first & (0x7fU >> bytes.size());
-    for (const char c : bytes.substr(1)) code = code << 6U | (static_cast<unsigned char>(c) & 0x3fU);
+    for (const char c : bytes.substr(1))
+        code = code << 6U | (static_cast<unsigned char>(c) & 0x3fU);
     return code;
 }
 
@@ -62,12 +63,12 @@ auto visible_text(std::string_view text) -> std::string {
     return out;
 }
 
-auto visible_text(const wire::json::value& tree) -> wire::json::value {
+auto visible_tree(const wire::json::value& tree) -> wire::json::value {
     if (const auto* text = tree.as_string()) return visible_text(*text);
     if (const auto* items = tree.as_array()) {
         wire::json::array out;
         out.reserve(items->size());
-        for (const auto& item : *items) out.push_back(visible_text(item));
+        for (const auto& item : *items) out.push_back(visible_tree(item));
         return out;
     }
     if (const auto* members = tree.as_object()) {
@@ -77,7 +78,7 @@ auto visible_text(const wire::json::value& tree) -> wire::json::value {
             auto seen = visible_text(name);
             // Two names may have become one, and the second one would win or lose by chance.
             if (std::ranges::none_of(out, [&](const auto& m) { return m.name == seen; }))
-                out.push_back({std::move(seen), visible_text(data)});
+                out.push_back({std::move(seen), visible_tree(data)});
         }
         return out;
     }

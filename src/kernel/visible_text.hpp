@@ -12,6 +12,6 @@ namespace glove::kernel {
 
 // `text` is UTF-8.
 [[nodiscard]] auto visible_text(std::string_view text) -> std::string;
-[[nodiscard]] auto visible_text(const wire::json::value& tree) -> wire::json::value;
+[[nodiscard]] auto visible_tree(const wire::json::value& tree) -> wire::json::value;
 
 } // namespace glove::kernel

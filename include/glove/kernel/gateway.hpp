@@ -41,7 +41,7 @@ public:
     virtual ~outlet() = default;
     virtual void to_agent(session_id to, std::string message) = 0;
     virtual void to_upstream(std::size_t to, std::string message) = 0;
-    virtual void close_agent(session_id which) = 0; // when what is queued has left
+    virtual void close_agent(session_id which) = 0;     // when what is queued has left
     virtual void start_upstream(std::size_t which) = 0; // tells `upstream_started` or `_ended`
     virtual void stop_upstream(std::size_t which) = 0;  // tells `upstream_ended`
     [[nodiscard]] virtual auto waiting_for_agent(session_id which) const -> std::size_t = 0;

@@ -35,11 +35,8 @@ public:
     [[nodiscard]] auto held_bytes() const noexcept -> std::size_t {
         return buffer_.size() - begin_;
     }
-<<<<<<< HEAD
-=======
     // What a long message had needed is given back once it was taken.
     [[nodiscard]] auto reserved_bytes() const noexcept -> std::size_t { return buffer_.capacity(); }
->>>>>>> mcp
     // For tests and the fuzzer.
     void feed(std::string_view bytes);
 

@@ -45,11 +45,7 @@ enum class code : int {
 // What is wrong with a line, for the answer to whoever sent it.
 struct refusal {
     code number{};
-<<<<<<< HEAD
-    std::string words;       // for the sender; never holds a value of the message
-=======
     std::string words;       // for the sender; never holds a name or value of the message
->>>>>>> mcp
     std::string id = "null"; // the token, where it could be made out
 };
 
