@@ -270,15 +270,15 @@ TEST(Call, AResultMayHaveItsLimitAndNotAByteMore) {
     s.agent(a, scene::call("1", "up__echo"));
     s.upstream(0, scene::answer(s.got(0), result(std::string(201 - empty, 'x'))));
     const auto refused = s.heard(a);
-    EXPECT_NE(refused.find("201 bytes and may have 200 (--result-bytes)"), std::string::npos);
+    EXPECT_NE(refused.find("201 bytes and may have 200 (--result_bytes)"), std::string::npos);
     EXPECT_NE(refused.find(q("'isError':true")), std::string::npos);
     EXPECT_EQ(s.log.kept.back().status, audit::status::transport_error);
 }
 
 TEST(Call, TheLimitsOfAToolAreItsOwn) {
     scene_options what;
-    what.policy_file = "version = 1\n[tool.\"up.echo\"]\nallow = true\ntimeout = \"2s\"\n"
-                       "result-bytes = 30\ncalls = 2\n";
+    what.policy_file = "[tool.\"up.echo\"]\nallow = true\ntimeout = \"2s\"\n"
+                       "result_bytes = \"30\"\ncalls = 2\n";
     what.rules = {{"up.other"}, {}, {}, {}};
     scene s{what};
     const auto a = s.ready(scene::tool("echo") + "," + scene::tool("other"));
@@ -448,7 +448,7 @@ TEST(Call, LongArgumentsAreRecordedAsTheirDigest) {
 TEST(Call, SecretsOfAResultAreRedacted) {
     scene_options what;
     what.rules = {};
-    what.policy_file = "version = 1\n[tool.\"up.echo\"]\nallow = true\nredact = [\"sk-[a-z]+\"]\n";
+    what.policy_file = "[tool.\"up.echo\"]\nallow = true\nredact = [\"sk-[a-z]+\"]\n";
     scene s{what};
     const auto a = s.ready();
     s.agent(a, scene::call("1", "up__echo"));
