@@ -74,14 +74,19 @@ struct kernel_sigaction {
     return close_range(static_cast<unsigned>(next), ~0U, CLOSE_RANGE_CLOEXEC) == 0;
 }
 
+// Returns only when something failed; errno tells.
+void execute(spawn_state& state) noexcept {
+    // The session first: no signal of the old group may meet the default actions.
+    if ((state.own_session && ::setsid() < 0) || !place_descriptors(state) ||
+        !reset_signals(state.nothing_blocked))
+        return;
+    if (state.file < 0) (void)::execve(state.program, state.arguments, state.environment);
+    else (void)execveat(state.file, "", state.arguments, state.environment, AT_EMPTY_PATH);
+}
+
 auto child_main(void* argument) noexcept -> int {
     auto& state = *static_cast<spawn_state*>(argument);
-    // The session first: no signal of the old group may meet the default actions.
-    if ((!state.own_session || ::setsid() >= 0) && place_descriptors(state) &&
-        reset_signals(state.nothing_blocked)) {
-        if (state.file < 0) (void)::execve(state.program, state.arguments, state.environment);
-        else (void)execveat(state.file, "", state.arguments, state.environment, AT_EMPTY_PATH);
-    }
+    execute(state);
     state.os = errno;
     ::_exit(127);
 }
@@ -95,11 +100,9 @@ auto child_main(void* argument) noexcept -> int {
     return out;
 }
 
-} // namespace
-
-auto spawn(const spawn_request& request) -> result<child_process> {
-    const auto arguments = pointers(request.arguments);
-    const auto environment = pointers(request.environment);
+// `arguments` and `environment` outlive it.
+[[nodiscard]] auto prepare(const spawn_request& request, const std::vector<char*>& arguments,
+                           const std::vector<char*>& environment) -> result<spawn_state> {
     spawn_state state{.program = request.program.c_str(),
                       .file = request.file ? request.file->get() : -1,
                       .arguments = arguments.data(),
@@ -113,7 +116,15 @@ auto spawn(const spawn_request& request) -> result<child_process> {
     if (std::ranges::adjacent_find(state.moves, {}, &move::child) != state.moves.end())
         return fail(errc::invalid_input, "spawn.descriptors", "one number is wanted twice");
     ::sigemptyset(&state.nothing_blocked);
+    return state;
+}
 
+} // namespace
+
+auto spawn(const spawn_request& request) -> result<child_process> {
+    const auto arguments = pointers(request.arguments);
+    const auto environment = pointers(request.environment);
+    GLOVE_TRY(auto state, prepare(request, arguments, environment));
     std::vector<char> stack(stack_bytes);
     const auto top = reinterpret_cast<std::uintptr_t>(stack.data() + stack.size()) & ~15UL;
     // No handler of this process may run in the child, which shares its memory.
@@ -130,6 +141,14 @@ auto spawn(const spawn_request& request) -> result<child_process> {
     child_process child{unique_fd{pidfd}}; // reaps the one that failed
     if (state.os != 0) return fail_os("spawn.program", state.os, request.program);
     return child;
+}
+
+auto become(const spawn_request& request) -> result<> {
+    const auto arguments = pointers(request.arguments);
+    const auto environment = pointers(request.environment);
+    GLOVE_TRY(auto state, prepare(request, arguments, environment));
+    execute(state);
+    return fail_os("spawn.program", errno, request.program);
 }
 
 auto find_own_program(const std::string& name, step_name step) -> result<std::string> {
