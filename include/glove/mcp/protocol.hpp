@@ -57,6 +57,10 @@ enum class treatment : std::uint8_t {
     relay,  // forwarded when the feature is relayed, else refused (requests) or dropped
     refuse, // -32601 or dropped, always
 };
+[[nodiscard]] auto to_string(sender from) noexcept -> std::string_view;
+[[nodiscard]] auto to_string(shape of) noexcept -> std::string_view;
+[[nodiscard]] auto to_string(treatment how) noexcept -> std::string_view;
+
 struct method_row {
     std::string_view name;
     sender from;
