@@ -201,9 +201,9 @@ private:
                 escaped_ = true;
                 continue;
             }
-            const auto* const next = strings::beyond_ascii_end(at_, end_);
-            if (next == nullptr || next == at_) return refuse_syntax();
-            at_ = next;
+            if (strings::is_ascii(*at_)) return refuse_syntax(); // a control character
+            at_ = strings::beyond_ascii_end(at_, end_);
+            if (at_ != end_ && !strings::is_ascii(*at_)) return refuse_syntax();
         }
         literal_ = {from, static_cast<std::size_t>(at_ - from)};
         ++at_;

@@ -32,6 +32,14 @@ inline constexpr std::uint64_t highs = 0x8080808080808080ULL;
 
 } // namespace detail
 
+[[nodiscard]] inline auto is_plain(char c) noexcept -> bool {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte >= 0x20 && byte < 0x80 && c != '"' && c != '\\';
+}
+[[nodiscard]] inline auto is_ascii(char c) noexcept -> bool {
+    return static_cast<unsigned char>(c) < 0x80;
+}
+
 // The first byte that is a quote, a backslash, a control character or not ASCII.
 [[nodiscard]] inline auto plain_end(const char* at, const char* end) noexcept -> const char* {
     using namespace detail;
@@ -50,9 +58,7 @@ inline constexpr std::uint64_t highs = 0x8080808080808080ULL;
     }
     for (; end - at >= 8; at += 8)
         if (const auto found = special(load(at)); found != 0) return at + first(found);
-    while (at != end && static_cast<unsigned char>(*at) >= 0x20 && *at != '"' && *at != '\\' &&
-           static_cast<unsigned char>(*at) < 0x80)
-        ++at;
+    while (at != end && is_plain(*at)) ++at;
     return at;
 }
 
@@ -61,7 +67,8 @@ inline constexpr std::uint64_t highs = 0x8080808080808080ULL;
     return end - at >= 8 && detail::load(at) == detail::ones * ' ';
 }
 
-// The end of the characters beyond ASCII that stand at `at`; null when one is malformed.
+// The end of the well-formed characters beyond ASCII that stand at `at`. What stands there is
+// malformed when it is beyond ASCII, too.
 [[nodiscard]] inline auto beyond_ascii_end(const char* at, const char* end) noexcept -> const
     char* {
     const auto byte = [&](int i) -> unsigned { return static_cast<unsigned char>(at[i]); };
@@ -87,7 +94,7 @@ inline constexpr std::uint64_t highs = 0x8080808080808080ULL;
         }
         const auto left = static_cast<std::size_t>(end - at);
         const auto step = next_utf8({at, left < 4 ? left : 4});
-        if (!step.well_formed) return nullptr;
+        if (!step.well_formed) break;
         at += step.size;
     }
     return at;

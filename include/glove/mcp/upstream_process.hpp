@@ -26,7 +26,7 @@ struct upstream_wish {
     std::vector<std::pair<std::string, std::string>> environment; // set
     std::vector<std::string> passed;                              // names, passed on when set
     std::optional<std::string> directory;                         // to start in
-    bool required = true;                                         // a run does not begin without it
+    bool required = true; // a run does not begin without it
     std::optional<std::chrono::milliseconds> start_timeout = {}, call_timeout = {};
     auto operator==(const upstream_wish&) const -> bool = default;
 };
