@@ -216,7 +216,7 @@ auto gateway::tools() const -> std::vector<seen_tool> {
         out.push_back({.upstream = each->server,
                        .tool = each->name,
                        .visible = each->visible,
-                       .definition = wire::json::to_text(each->definition),
+                       .definition = policy::canonical_definition(each->definition),
                        .shown = each->shown,
                        .why = each->why,
                        .pin = each->pin,
