@@ -270,7 +270,7 @@ TEST(Call, AResultMayHaveItsLimitAndNotAByteMore) {
     s.agent(a, scene::call("1", "up__echo"));
     s.upstream(0, scene::answer(s.got(0), result(std::string(201 - empty, 'x'))));
     const auto refused = s.heard(a);
-    EXPECT_NE(refused.find("201 bytes and may have 200 (--result_bytes)"), std::string::npos);
+    EXPECT_NE(refused.find("201 bytes and may have 200 (--result-bytes)"), std::string::npos);
     EXPECT_NE(refused.find(q("'isError':true")), std::string::npos);
     EXPECT_EQ(s.log.kept.back().status, audit::status::transport_error);
 }

@@ -56,23 +56,20 @@ void service::accept_agents() {
         if (!came) return;
         const auto made = gate_->open_session();
         if (!made || agents_[*made].open) {
-            const auto words =
-                mcp::failure_text("null", mcp::code::too_many_calls,
-                                  "there are " + std::to_string(most_sessions) +
-                                      " connections already") +
-                "\n";
+            const auto words = mcp::failure_text("null", mcp::code::too_many_calls,
+                                                 "there are " + std::to_string(most_sessions) +
+                                                     " connections already") +
+                               "\n";
             (void)::send(came.get(), words.data(), words.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
             if (made) gate_->agent_gone(*made);
             continue;
         }
         auto& agent = agents_[*made];
-        const auto generation = agent.generation + 1;
-        agent = agent_peer{};
-        agent.generation = generation;
+        renew(agent);
         agent.input = std::move(came);
         agent.open = true;
         had_agent_ = true;
-        if (!watch(agent.input, source::agent_input, *made, generation, EPOLLIN | EPOLLRDHUP))
+        if (!watch(agent.input, source::agent_input, *made, agent.generation, EPOLLIN | EPOLLRDHUP))
             agent_gone(*made);
     }
 }
@@ -89,7 +86,7 @@ void service::agent_event(source kind, std::size_t which, std::uint32_t events) 
     if (agent.reading) read_agent(which);
     // Nobody is left to take an answer.
     if (agent.is_socket() && (events & (EPOLLHUP | EPOLLERR)) != 0 && agent.open &&
-        (agent.ended || !agent.reading))
+        (agent.ended || agent.closing || ending_ || !agent.reading))
         agent_gone(which);
 }
 
@@ -110,12 +107,7 @@ void service::agent_gone(std::size_t which) {
     drop_agent(which);
 }
 
-void service::drop_agent(std::size_t which) {
-    auto& agent = agents_[which];
-    const auto generation = agent.generation + 1;
-    agent = agent_peer{};
-    agent.generation = generation;
-}
+void service::drop_agent(std::size_t which) { renew(agents_[which]); }
 
 void service::flush_agent(std::size_t which) {
     auto& agent = agents_[which];
@@ -134,14 +126,17 @@ void service::flush_agent(std::size_t which) {
 void service::watch_agent(std::size_t which) {
     auto& agent = agents_[which];
     if (!agent.open) return;
-    const std::uint32_t in = agent.reading && !agent.ended ? EPOLLIN : 0U;
+    const bool wanted = agent.reading && !agent.ended && !agent.closing && !ending_;
     const std::uint32_t out = agent.blocked ? EPOLLOUT : 0U;
     if (agent.is_socket())
-        return rewatch(agent.input, source::agent_input, which, agent.generation, in | out);
-    // A pipe that has ended would tell so for ever.
-    if (agent.ended) (void)::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, agent.input.get(), nullptr);
-    else rewatch(agent.input, source::agent_input, which, agent.generation, in);
+        return rewatch(agent.input, source::agent_input, which, agent.generation,
+                       (wanted ? EPOLLIN : 0U) | out);
     rewatch(agent.output, source::agent_output, which, agent.generation, out);
+    if (agent.always_ready || wanted == agent.watched) return;
+    agent.watched = wanted;
+    // That a pipe has ended is told for ever, whatever is asked for.
+    if (!wanted) (void)::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, agent.input.get(), nullptr);
+    else (void)watch(agent.input, source::agent_input, which, agent.generation, EPOLLIN);
 }
 
 // Connections that are over, and those that are too far behind.
@@ -152,16 +147,17 @@ void service::look_after_agents() {
         auto& agent = agents_[i];
         if (!agent.open) continue;
         const auto waiting = agent.queue.bytes();
-        const bool idle = waiting == 0 && (ending_ || gate_->open_requests(
-                                                          static_cast<session_id>(i)) == 0);
+        const bool idle =
+            waiting == 0 && (ending_ || gate_->open_requests(static_cast<session_id>(i)) == 0);
         if ((agent.closing && waiting == 0) || (agent.ended && idle) ||
             (waiting > most_waiting_bytes && now_ - agent.moved >= longest_standstill)) {
             agent_gone(i);
             continue;
         }
         any = true;
-        const bool reading = waiting <= (agent.reading ? most_waiting_bytes
-                                                       : most_waiting_bytes / 2);
+        if (ending_) continue;
+        const bool reading =
+            waiting <= (agent.reading ? most_waiting_bytes : most_waiting_bytes / 2);
         if (waiting > most_waiting_bytes / 2) ++far_behind_;
         if (reading == agent.reading) continue;
         agent.reading = reading;

@@ -5,6 +5,7 @@
 #include <glove/mcp/framing.hpp>
 #include <glove/mcp/upstream_process.hpp>
 #include <glove/sys/fd.hpp>
+#include <memory>
 #include <optional>
 
 namespace glove::kernel {
@@ -18,12 +19,12 @@ struct agent_peer {
     sys::unique_fd input, output; // a socket has only `input`
     mcp::line_reader reader;
     mcp::line_queue queue;
-    bool always_ready = false; // a file, which cannot be waited for
-    bool ended = false;        // nothing more comes
-    bool closing = false;      // it is closed when its queue is empty
-    bool queued = false;       // in the list of those to flush
-    bool blocked = false;      // its queue waits for room
-    bool reading = true;
+    bool always_ready = false;           // a file, which cannot be waited for
+    bool ended = false;                  // nothing more comes
+    bool closing = false;                // it is closed when its queue is empty
+    bool queued = false;                 // in the list of those to flush
+    bool blocked = false;                // its queue waits for room
+    bool reading = true, watched = true; // its input
     std::uint32_t generation = 0;
     std::chrono::nanoseconds moved{}; // when something of the queue went out
     [[nodiscard]] auto out() const noexcept -> sys::fd_ref { return output ? output : input; }
@@ -38,5 +39,13 @@ struct server_peer {
     bool silent = false; // its stdout has ended
     std::uint32_t generation = 0;
 };
+
+// Anew, so that no event of before is taken for one of now.
+template<class Peer> void renew(Peer& which) {
+    const auto generation = which.generation + 1;
+    std::destroy_at(&which);
+    std::construct_at(&which);
+    which.generation = generation;
+}
 
 } // namespace glove::kernel

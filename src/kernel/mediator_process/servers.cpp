@@ -1,6 +1,7 @@
 // Servers: their processes and pipes.
 #include "kernel/mediator_process/service.hpp"
 #include <algorithm>
+#include <cstring>
 #include <glove/base/text.hpp>
 #include <glove/sys/standard_error.hpp>
 #include <poll.h>
@@ -47,9 +48,8 @@ void service::launch(std::size_t which) {
         if (started.error().os != 0) words.append(": ").append(std::strerror(started.error().os));
         return gate_->upstream_ended(which, words, {});
     }
-    const auto generation = server.generation + 1;
-    server = server_peer{};
-    server.generation = generation;
+    renew(server);
+    const auto generation = server.generation;
     server.process.emplace(*std::move(started));
     const auto& process = *server.process;
     if (!watch(process.output(), source::server_output, which, generation, EPOLLIN) ||
@@ -107,9 +107,7 @@ void service::advance_server(std::size_t which) {
     if (!server.process->advance(now_)) return;
     const auto how = server.process->ending();
     const auto tail = server.process->error_tail();
-    const auto generation = server.generation + 1;
-    server = server_peer{};
-    server.generation = generation;
+    renew(server);
     gate_->upstream_ended(which, how, tail);
 }
 
@@ -155,13 +153,15 @@ void service::pause_servers() {
         if (!server.process || server.silent) continue;
         bool reading = true;
         for (std::size_t j = 0; j < agents_.size() && !ending_; ++j)
-            reading = reading &&
-                      (!agents_[j].open || agents_[j].reading ||
-                       !gate_->has_calls(i, static_cast<session_id>(j)));
+            reading = reading && (!agents_[j].open || agents_[j].reading ||
+                                  !gate_->has_calls(i, static_cast<session_id>(j)));
         if (reading == server.reading) continue;
         server.reading = reading;
-        rewatch(server.process->output(), source::server_output, i, server.generation,
-                reading ? EPOLLIN : 0U);
+        if (reading)
+            (void)watch(server.process->output(), source::server_output, i, server.generation,
+                        EPOLLIN);
+        else
+            (void)::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, server.process->output().get(), nullptr);
     }
 }
 

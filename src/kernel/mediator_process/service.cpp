@@ -89,9 +89,8 @@ auto service::is_done() const -> bool {
     if (now_ >= end_by_) return true;
     const bool servers = std::ranges::any_of(
         servers_, [](const server_peer& each) { return each.process.has_value(); });
-    const bool agents = std::ranges::any_of(agents_, [](const agent_peer& each) {
-        return each.open && each.queue.bytes() > 0;
-    });
+    const bool agents = std::ranges::any_of(
+        agents_, [](const agent_peer& each) { return each.open && each.queue.bytes() > 0; });
     return !servers && (!agents || given_up_);
 }
 
@@ -106,7 +105,7 @@ auto service::milliseconds_to_wait() const -> int {
         if (each.process) add(each.process->deadline());
     for (const auto& each : agents_) {
         if (!each.open) continue;
-        if (each.always_ready && each.reading && !each.ended) return 0;
+        if (each.always_ready && each.reading && !each.ended && !ending_) return 0;
         if (each.blocked && each.queue.bytes() > most_waiting_bytes) add(each.moved + 30s);
     }
     if (!first) return -1;
@@ -184,7 +183,9 @@ void service::finish_turn() {
 
 void service::carry_out(const action& wanted) {
     switch (wanted.kind) {
-    case action::what::close_agent: agents_[wanted.which].closing = true; return;
+    case action::what::close_agent:
+        agents_[wanted.which].closing = true;
+        return watch_agent(wanted.which);
     case action::what::start_upstream: return launch(wanted.which);
     case action::what::stop_upstream: return end_server(wanted.which);
     }
@@ -192,12 +193,15 @@ void service::carry_out(const action& wanted) {
 
 void service::announce() {
     if (ready_ || ending_ || !gate_->is_ready()) return;
+    for (const auto& each : gate_->missing_tools())
+        note("no server has the tool " + each + ", which is named");
     ready_ = true;
     std::string words;
     for (const auto& each : std::exchange(notes_, {})) words.append(each).append("\n");
     if (control_) control_.say(control_word::ready, words);
-    else for (std::string_view rest{words}; !rest.empty(); rest.remove_prefix(rest.find('\n') + 1))
-        sys::say_line(std::string{rest.substr(0, rest.find('\n'))});
+    else
+        for (std::string_view rest{words}; !rest.empty(); rest.remove_prefix(rest.find('\n') + 1))
+            sys::say_line(std::string{rest.substr(0, rest.find('\n'))});
     if (options_.what == service_options::kind::look) begin_end("it has been looked at");
 }
 
@@ -246,6 +250,7 @@ void service::begin_end(std::string_view why) {
     end_by_ = now_ + patience_at_end;
     listener_ = {};
     if (!given_up_) gate_->end(why);
+    for (std::size_t i = 0; i < agents_.size(); ++i) watch_agent(i);
     for (std::size_t i = 0; i < servers_.size(); ++i)
         if (servers_[i].process) actions_.push_back({action::what::stop_upstream, i});
     if (problem_ && !ready_) {

@@ -21,9 +21,9 @@ namespace glove::kernel {
 
 struct service_options {
     enum class kind : std::uint8_t {
-        serve, // one agent on the standard streams
+        serve,  // one agent on the standard streams
         bridge, // agents connect
-        look, // until the servers are up
+        look,   // until the servers are up
     };
     kind what = kind::serve;
     bool passes_errors_on = false; // what servers write to stderr
@@ -42,6 +42,7 @@ public:
     [[nodiscard]] auto run() -> int;
     // Why it did not begin, or gave up.
     [[nodiscard]] auto problem() const -> const std::optional<error>& { return problem_; }
+    [[nodiscard]] auto was_ready() const -> bool { return ready_; }
 
     void to_agent(session_id to, std::string message) override;
     void to_upstream(std::size_t to, std::string message) override;
