@@ -122,6 +122,11 @@ class Actor:
                                          "descriptors": sorted(os.listdir("/proc/self/fd"))})))
 
     @staticmethod
+    def do_read(request, given):
+        with open(given["file"], encoding="utf-8") as file:
+            answer(request, text(file.read()))
+
+    @staticmethod
     def do_progress(request, given):
         token = request["params"].get("_meta", {}).get("progressToken")
         for step in range(given["steps"]):
@@ -316,10 +321,11 @@ def begin(mode):
     elif mode == "dies":
         sys.stderr.write("cannot start: a reason\n")
         sys.exit(7)
+    elif mode == "colours":
+        sys.stderr.write("\x1b[31mred\x1b]0;title\x07 words\n")
+        sys.exit(7)
     elif mode == "early":  # a notification before the answer to initialize
         notify("notifications/tools/list_changed")
-    elif mode == "old":
-        pass
 
 
 def main():
