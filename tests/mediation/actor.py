@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 
-REVISION = "2025-11-25"
+REVISIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 ACT = {"name": "act", "description": "Does it", "inputSchema": {"type": "object"}}
 TOOLS = [ACT, {**ACT, "name": "other"}]
 
@@ -68,7 +68,9 @@ class Actor:
         say({"id": request["id"], "error": {"code": -32601, "message": "Method not found"}})
 
     def on_initialize(self, request):
-        answer(request, {"protocolVersion": REVISION, "capabilities": {"tools": {"listChanged": True}, "logging": {}},
+        wanted = request["params"]["protocolVersion"]
+        revision = wanted if wanted in REVISIONS else REVISIONS[0]
+        answer(request, {"protocolVersion": revision, "capabilities": {"tools": {"listChanged": True}, "logging": {}},
                          "serverInfo": {"name": "actor", "version": "1"}, "instructions": "Do as you like."})
 
     @staticmethod
