@@ -1,37 +1,58 @@
-// One event, one line, one write under a lock: two runs that share a file never mix their lines.
+// Lines are staged in memory and go out together, in one write under a lock: two runs that share a
+// file never mix their lines, and never cut off each other's.
+#include <cerrno>
 #include <glove/audit/jsonl.hpp>
 #include <glove/audit/names.hpp>
 #include <glove/sys/files.hpp>
 #include <glove/wire/json_writer.hpp>
 #include <sys/file.h>
+#include <unistd.h>
+#include <utility>
 
 namespace glove::audit {
 
 namespace {
 
-// Held for one append, so that two runs may share a file.
 class file_lock {
 public:
-    explicit file_lock(sys::fd_ref file) noexcept : file_{file} {
-        do held_ = ::flock(file_.get(), LOCK_EX) == 0;
-        while (!held_ && errno == EINTR);
-    }
+    file_lock(record_file_calls& calls, sys::fd_ref file) noexcept
+        : calls_{calls}, file_{file}, held_{calls.lock(file)} {}
     file_lock(const file_lock&) = delete;
     auto operator=(const file_lock&) -> file_lock& = delete;
     ~file_lock() {
-        if (held_) (void)::flock(file_.get(), LOCK_UN);
+        if (held_) calls_.unlock(file_);
     }
     explicit operator bool() const noexcept { return held_; }
 
 private:
+    record_file_calls& calls_;
     sys::fd_ref file_;
-    bool held_ = false;
+    bool held_;
 };
 
 } // namespace
 
-auto to_line(const event& what) -> std::string {
-    std::string out;
+auto record_file_calls::lock(sys::fd_ref file) noexcept -> bool {
+    int done = 0;
+    do done = ::flock(file.get(), LOCK_EX);
+    while (done != 0 && errno == EINTR);
+    return done == 0;
+}
+void record_file_calls::unlock(sys::fd_ref file) noexcept { (void)::flock(file.get(), LOCK_UN); }
+auto record_file_calls::write(sys::fd_ref file, std::string_view bytes) noexcept -> ::ssize_t {
+    return ::write(file.get(), bytes.data(), bytes.size());
+}
+auto record_file_calls::cut_back(sys::fd_ref file, ::off_t size) noexcept -> bool {
+    return ::ftruncate(file.get(), size) == 0;
+}
+auto record_file_calls::sync(sys::fd_ref file) noexcept -> bool { return ::fsync(file.get()) == 0; }
+
+auto system_calls() noexcept -> record_file_calls& {
+    static record_file_calls real;
+    return real;
+}
+
+void append_line(std::string& out, const event& what) {
     {
         wire::json::writer w{out};
         w.begin_object();
@@ -46,26 +67,73 @@ auto to_line(const event& what) -> std::string {
         w.member("call", what.call);
         w.end_object();
     }
-    return out += '\n';
+    out += '\n';
 }
 
-auto jsonl_sink::open(const std::string& path, durability how) -> result<jsonl_sink> {
+auto to_line(const event& what) -> std::string {
+    std::string out;
+    append_line(out, what);
+    return out;
+}
+
+auto jsonl_sink::open(const std::string& path, durability how, record_file_calls& calls)
+    -> result<jsonl_sink> {
     GLOVE_TRY(const auto directory, sys::make_directory(sys::parent_of(path)));
     GLOVE_TRY(auto file, sys::open_private_append(directory, path.substr(path.rfind('/') + 1)));
     if (how == durability::power) GLOVE_CHECK(sys::sync(directory)); // the new name, too
-    return jsonl_sink{std::move(file), how};
+    return jsonl_sink{std::move(file), how, calls};
+}
+
+auto jsonl_sink::stage(const event& what) -> result<> {
+    if (broken_) return fail(errc::wrong_state, "audit.broken", "an earlier write had failed");
+    append_line(staged_, what);
+    return {};
+}
+
+auto jsonl_sink::commit() -> result<> {
+    if (broken_) return fail(errc::wrong_state, "audit.broken", "an earlier write had failed");
+    if (staged_.empty()) return {};
+    auto done = write_staged();
+    if (!done) broken_ = true;
+    return done;
 }
 
 auto jsonl_sink::append(const event& what) -> result<> {
-    const file_lock lock{file_};
+    const bool alone = staged_.empty();
+    GLOVE_CHECK(stage(what));
+    return alone ? write_staged() : commit();
+}
+
+// Whether it succeeds or fails, nothing stays staged: what failed must not come out later.
+auto jsonl_sink::write_staged() -> result<> {
+    constexpr std::size_t kept = 1UL << 20;
+    auto done = write_whole();
+    staged_.clear();
+    if (staged_.capacity() > kept) staged_ = {};
+    return done;
+}
+
+auto jsonl_sink::write_whole() -> result<> {
+    const file_lock lock{*calls_, file_};
     if (!lock) return fail_os("audit.lock");
-    GLOVE_TRY(const auto before, sys::inspect(file_));
-    if (auto written = sys::write_all(file_, to_line(what)); !written) {
-        // Half a line would spoil the next one.
-        (void)!::ftruncate(file_.get(), static_cast<::off_t>(before.size));
-        return written;
+    for (std::string_view rest{staged_}; !rest.empty();) {
+        const auto put = calls_->write(file_, rest);
+        if (put > 0) {
+            rest.remove_prefix(static_cast<std::size_t>(put));
+            continue;
+        }
+        if (put < 0 && errno == EINTR) continue;
+        const int why = put < 0 ? errno : EIO;
+        // Half a line would spoil the next one. Of a file that is appended to, the position is the
+        // end of what was written last, and the lock keeps others from adding to it.
+        const auto written = static_cast<::off_t>(staged_.size() - rest.size());
+        if (written != 0) {
+            const auto end = ::lseek(file_.get(), 0, SEEK_CUR);
+            if (end < written || !calls_->cut_back(file_, end - written)) broken_ = true;
+        }
+        return fail_os("file.write", why);
     }
-    if (how_ == durability::power) GLOVE_CHECK(sys::sync(file_));
+    if (how_ == durability::power && !calls_->sync(file_)) return fail_os("file.sync");
     return {};
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <glove/base/text.hpp>
+#include <glove/base/toml_guard.hpp>
 #include <glove/host/homes.hpp>
 #include <glove/sys/user_directories.hpp>
 #include <sys/stat.h>
@@ -18,7 +19,6 @@ namespace glove::host {
 namespace {
 
 constexpr std::size_t most_bytes = 64UL * 1024;
-constexpr std::ptrdiff_t most_dots = 1024;
 constexpr std::size_t most_profiles = 256;
 constexpr std::size_t longest_name = 64;
 
@@ -113,17 +113,11 @@ struct place {
     return out;
 }
 
-// The library calls itself for each part of a dotted key, and one more time to take it apart.
-// Whatever the dots are for, quotes included: who reads less than the library could be deceived.
 [[nodiscard]] auto check_depth(std::string_view text, const std::string& file) -> result<> {
-    for (std::size_t line = 1; !text.empty(); ++line) {
-        const auto one = text.substr(0, text.find('\n'));
-        text.remove_prefix(std::min(one.size() + 1, text.size()));
-        if (std::ranges::count(one, '.') > most_dots)
-            return refuse({file, line, {}},
-                          "more than " + std::to_string(most_dots) + " dots in one line",
-                          "write it in several lines");
-    }
+    if (const auto line = line_of_many_dots(text); line != 0)
+        return refuse({file, line, {}},
+                      "more than " + std::to_string(most_toml_dots) + " dots in one line",
+                      "write it in several lines");
     return {};
 }
 

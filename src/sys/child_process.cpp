@@ -15,6 +15,21 @@ auto child_process::signal(int number) const -> result<> {
     return {};
 }
 
+auto child_process::signal_group(int number) const -> result<> {
+    if (!pidfd_ || leads_ <= 1)
+        return fail(errc::wrong_state, "child.signal_group", "it leads no group, or was reaped");
+    if (::kill(-leads_, number) != 0) return fail_os("child.signal_group");
+    return {};
+}
+
+auto child_process::has_ended() const -> result<bool> {
+    ::siginfo_t info{};
+    while (::waitid(P_PIDFD, static_cast<::id_t>(pidfd_.get()), &info,
+                    WEXITED | WNOHANG | WNOWAIT) != 0)
+        if (errno != EINTR) return fail_os("child.has_ended");
+    return info.si_pid != 0;
+}
+
 auto child_process::wait() -> result<::siginfo_t> {
     ::siginfo_t info{};
     while (::waitid(P_PIDFD, static_cast<::id_t>(pidfd_.get()), &info, WEXITED) != 0)

@@ -7,6 +7,7 @@
 #include <glove/sys/spawn.hpp>
 #include <linux/close_range.h>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 namespace glove::sys {
@@ -20,7 +21,7 @@ struct move {
     int parked = -1; // where the child keeps it while the wanted numbers are still taken
 };
 
-// Shared with the child, which writes `os` and `parked` alone.
+// Shared with the child, which writes `os`, `parked` and `directory_failed` alone.
 struct spawn_state {
     const char* program;
     int file; // -1 when there is none
@@ -29,6 +30,9 @@ struct spawn_state {
     std::vector<move> moves; // in the order of `child`
     ::sigset_t nothing_blocked;
     bool own_session;
+    ::pid_t parent;        // whose end is the child's; 0: nobody's
+    const char* directory; // null: stays where it is
+    bool directory_failed = false;
     int os = 0;
 };
 
@@ -74,14 +78,32 @@ struct kernel_sigaction {
     return close_range(static_cast<unsigned>(next), ~0U, CLOSE_RANGE_CLOEXEC) == 0;
 }
 
+// A parent that ended before the kernel was asked will never be heard of.
+[[nodiscard]] auto die_with(::pid_t parent) noexcept -> bool {
+    if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return false;
+    errno = ESRCH;
+    return ::getppid() == parent;
+}
+
+[[nodiscard]] auto arrange(spawn_state& state) noexcept -> bool {
+    // The session first: no signal of the old group may meet the default actions.
+    if (state.own_session && ::setsid() < 0) return false;
+    if (state.parent != 0 && !die_with(state.parent)) return false;
+    state.directory_failed = state.directory != nullptr && ::chdir(state.directory) != 0;
+    if (state.directory_failed) return false;
+    return place_descriptors(state) && reset_signals(state.nothing_blocked);
+}
+
+// Returns only when something failed; errno tells.
+void execute(spawn_state& state) noexcept {
+    if (!arrange(state)) return;
+    if (state.file < 0) (void)::execve(state.program, state.arguments, state.environment);
+    else (void)execveat(state.file, "", state.arguments, state.environment, AT_EMPTY_PATH);
+}
+
 auto child_main(void* argument) noexcept -> int {
     auto& state = *static_cast<spawn_state*>(argument);
-    // The session first: no signal of the old group may meet the default actions.
-    if ((!state.own_session || ::setsid() >= 0) && place_descriptors(state) &&
-        reset_signals(state.nothing_blocked)) {
-        if (state.file < 0) (void)::execve(state.program, state.arguments, state.environment);
-        else (void)execveat(state.file, "", state.arguments, state.environment, AT_EMPTY_PATH);
-    }
+    execute(state);
     state.os = errno;
     ::_exit(127);
 }
@@ -95,25 +117,33 @@ auto child_main(void* argument) noexcept -> int {
     return out;
 }
 
-} // namespace
-
-auto spawn(const spawn_request& request) -> result<child_process> {
-    const auto arguments = pointers(request.arguments);
-    const auto environment = pointers(request.environment);
+// `arguments` and `environment` outlive it.
+[[nodiscard]] auto prepare(const spawn_request& request, const std::vector<char*>& arguments,
+                           const std::vector<char*>& environment) -> result<spawn_state> {
     spawn_state state{.program = request.program.c_str(),
                       .file = request.file ? request.file->get() : -1,
                       .arguments = arguments.data(),
                       .environment = environment.data(),
                       .moves = {},
                       .nothing_blocked = {},
-                      .own_session = request.own_session};
+                      .own_session = request.own_session,
+                      .parent = request.dies_with_parent ? ::getpid() : 0,
+                      .directory = request.directory ? request.directory->c_str() : nullptr};
     for (const auto& each : request.descriptors)
         state.moves.push_back({each.child, each.ours.get()});
     std::ranges::sort(state.moves, {}, &move::child);
     if (std::ranges::adjacent_find(state.moves, {}, &move::child) != state.moves.end())
         return fail(errc::invalid_input, "spawn.descriptors", "one number is wanted twice");
     ::sigemptyset(&state.nothing_blocked);
+    return state;
+}
 
+} // namespace
+
+auto spawn(const spawn_request& request) -> result<child_process> {
+    const auto arguments = pointers(request.arguments);
+    const auto environment = pointers(request.environment);
+    GLOVE_TRY(auto state, prepare(request, arguments, environment));
     std::vector<char> stack(stack_bytes);
     const auto top = reinterpret_cast<std::uintptr_t>(stack.data() + stack.size()) & ~15UL;
     // No handler of this process may run in the child, which shares its memory.
@@ -127,9 +157,19 @@ auto spawn(const spawn_request& request) -> result<child_process> {
     const int os = errno;
     (void)::sigprocmask(SIG_SETMASK, &before, nullptr);
     if (pid < 0) return fail_os("spawn.clone", os, request.program);
-    child_process child{unique_fd{pidfd}}; // reaps the one that failed
+    // Reaps the one that failed.
+    child_process child{unique_fd{pidfd}, request.own_session ? pid : 0};
+    if (state.directory_failed) return fail_os("spawn.directory", state.os, *request.directory);
     if (state.os != 0) return fail_os("spawn.program", state.os, request.program);
     return child;
+}
+
+auto become(const spawn_request& request) -> result<> {
+    const auto arguments = pointers(request.arguments);
+    const auto environment = pointers(request.environment);
+    GLOVE_TRY(auto state, prepare(request, arguments, environment));
+    execute(state);
+    return fail_os("spawn.program", errno, request.program);
 }
 
 auto find_own_program(const std::string& name, step_name step) -> result<std::string> {

@@ -2,6 +2,7 @@
 // surrogates; the handler here builds the value, and enforces the limits and unique names.
 //
 // Number conversion is not left to the library: the text is kept, so no number can change.
+#include "json_numbers.hpp"
 #include <algorithm>
 #include <boost/json/basic_parser_impl.hpp>
 #include <boost/system/error_code.hpp>
@@ -15,6 +16,8 @@ namespace {
 
 namespace bj = boost::json;
 using boost::system::error_code; // bj has an alias, until 1.86
+
+constexpr const char* out_of_range = "the exponent is out of range";
 
 struct level {
     kind type = kind::array;
@@ -169,6 +172,8 @@ private:
 
     auto finish_number(std::string_view part, error_code& ec) -> bool {
         if (!on_number_part(part, ec) || !admit(ec)) return false;
+        if (!scan_number(text_).exponent_fits)
+            return refuse(ec, errc::invalid_input, "json.number", out_of_range);
         auto made = make_number(std::exchange(text_, {}));
         if (!made) return refuse(ec, errc::invalid_input, "json.number", "not a number");
         if (bounds_.form == numbers::integers && made->type() != kind::integer)
@@ -193,8 +198,7 @@ struct padded_parser {
 
 [[nodiscard]] auto refusal_of(const error_code& ec) -> refusal {
     const auto is = [&](bj::error e) { return ec == bj::make_error_code(e); };
-    if (is(bj::error::exponent_overflow))
-        return {errc::invalid_input, "json.number", "the exponent is out of range"};
+    if (is(bj::error::exponent_overflow)) return {errc::invalid_input, "json.number", out_of_range};
     if (is(bj::error::incomplete))
         return {errc::invalid_input, "json.syntax", "the text ends early"};
     return {errc::invalid_input, "json.syntax", "syntax error"};

@@ -1,4 +1,5 @@
 // Appends to the caller's string and holds nothing else, so it costs no start-up.
+#include "json_strings.hpp"
 #include <array>
 #include <cassert>
 #include <charconv>
@@ -10,10 +11,6 @@ namespace glove::wire::json {
 namespace {
 
 constexpr std::string_view replacement = "\xef\xbf\xbd";
-
-[[nodiscard]] constexpr auto is_plain(char c) noexcept -> bool {
-    return c >= ' ' && c != '"' && c != '\\' && static_cast<unsigned char>(c) < 0x80;
-}
 
 void append_escape(std::string& out, char c) {
     constexpr std::string_view digits = "0123456789abcdef";
@@ -43,17 +40,21 @@ template<class I> void append_integer(std::string& out, I integer) {
 
 void append_quoted(std::string& out, std::string_view text) {
     out += '"';
-    while (!text.empty()) {
-        std::size_t plain = 0;
-        while (plain < text.size() && is_plain(text[plain])) ++plain;
-        out += text.substr(0, plain);
-        text.remove_prefix(plain);
-        if (text.empty()) break;
-        const auto step = next_utf8(text);
-        if (!step.well_formed) out += replacement;
-        else if (step.size == 1) append_escape(out, text.front());
-        else out += text.substr(0, step.size);
-        text.remove_prefix(step.size);
+    const char* at = text.data();
+    const char* const end = at + text.size();
+    while (at != end) {
+        const char* const from = at;
+        at = strings::plain_end(at, end);
+        if (at != end && !strings::is_ascii(*at)) at = strings::beyond_ascii_end(at, end);
+        out.append(from, at);
+        if (at == end) break;
+        if (strings::is_ascii(*at)) {
+            if (strings::is_plain(*at)) continue;
+            append_escape(out, *at++);
+            continue;
+        }
+        at += next_utf8({at, end}).size;
+        out += replacement;
     }
     out += '"';
 }

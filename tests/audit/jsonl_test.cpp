@@ -1,5 +1,5 @@
-// Durability against a power cut is not tested here: whether a line was synced can only be seen in
-// the system calls, which the fault lane watches.
+// Durability against a power cut is tested as far as that each commit syncs once, and that what
+// cannot be synced fails.
 #include <array>
 #include <glove/audit/jsonl.hpp>
 #include <glove/sys/files.hpp>
@@ -190,6 +190,276 @@ TEST(JsonlSink, ALineThatDoesNotFitIsAnErrorAndLeavesNoHalfOfItself) {
     EXPECT_EQ(test::content_of(path), "earlier\n");
     EXPECT_EQ(append(8 + line), "appended");
     EXPECT_EQ(test::content_of(path), "earlier\n" + audit::to_line(small_event()));
+}
+
+// --- staging, and system calls that fail
+
+class failing_calls final : public audit::record_file_calls {
+public:
+    // From `from` on, counted from 0, writes end early or fail.
+    enum class fault : std::uint8_t { none, short_write, no_space, io_error, interrupted, nothing };
+    fault how = fault::none;
+    int from = 0;
+    bool fails_to_lock = false, fails_to_cut = false, fails_to_sync = false;
+    int writes = 0, syncs = 0, cuts = 0, locked = 0;
+
+    auto lock(sys::fd_ref file) noexcept -> bool override {
+        if (fails_to_lock) return errno = ENOLCK, false;
+        ++locked;
+        return record_file_calls::lock(file);
+    }
+    void unlock(sys::fd_ref file) noexcept override {
+        --locked;
+        record_file_calls::unlock(file);
+    }
+    auto write(sys::fd_ref file, std::string_view bytes) noexcept -> ::ssize_t override {
+        if (writes++ < from || how == fault::none) return record_file_calls::write(file, bytes);
+        switch (how) {
+        case fault::short_write:
+            // One half at a time, so that it comes to an end.
+            return record_file_calls::write(file, bytes.substr(0, (bytes.size() + 1) / 2));
+        case fault::interrupted: how = fault::none; return errno = EINTR, -1;
+        case fault::nothing: return 0;
+        case fault::no_space: return errno = ENOSPC, -1;
+        default: return errno = EIO, -1;
+        }
+    }
+    auto cut_back(sys::fd_ref file, ::off_t size) noexcept -> bool override {
+        ++cuts;
+        if (fails_to_cut) return errno = EIO, false;
+        return record_file_calls::cut_back(file, size);
+    }
+    auto sync(sys::fd_ref file) noexcept -> bool override {
+        ++syncs;
+        if (fails_to_sync) return errno = EIO, false;
+        return record_file_calls::sync(file);
+    }
+};
+using fault = failing_calls::fault;
+
+class Staging : public testing::Test {
+protected:
+    folder place;
+    std::string path = place.file("log", "earlier\n", 0600);
+    failing_calls calls;
+    durability how = durability::process;
+    std::optional<jsonl_sink> opened;
+
+    auto sink() -> jsonl_sink& {
+        if (!opened) opened.emplace(jsonl_sink::open(path, how, calls).value());
+        return *opened;
+    }
+    auto content() const -> std::string { return test::content_of(path); }
+};
+
+auto step_of(const result<>& done) -> std::string {
+    return done ? "done" : std::string{done.error().step};
+}
+
+TEST_F(Staging, NothingIsOnRecordBeforeTheCommitAndAllAfterIt) {
+    how = durability::power;
+    ASSERT_TRUE(sink().stage(full_event()));
+    ASSERT_TRUE(sink().stage(small_event()));
+    EXPECT_EQ(content(), "earlier\n");
+    ASSERT_TRUE(sink().commit());
+    const auto both = audit::to_line(full_event()) + audit::to_line(small_event());
+    EXPECT_EQ(content(), "earlier\n" + both);
+    EXPECT_EQ(calls.writes, 1);
+    EXPECT_EQ(calls.syncs, 1);
+    ASSERT_TRUE(sink().commit()); // nothing staged: nothing done
+    EXPECT_EQ(calls.writes, 1);
+    EXPECT_EQ(calls.syncs, 1);
+    EXPECT_EQ(calls.locked, 0);
+    ASSERT_TRUE(sink().stage(small_event("s")));
+    ASSERT_TRUE(sink().commit());
+    EXPECT_EQ(content(), "earlier\n" + both + audit::to_line(small_event("s")));
+}
+
+TEST_F(Staging, AnAppendTakesWhatIsStagedAlongInOrder) {
+    ASSERT_TRUE(sink().stage(small_event("a")));
+    ASSERT_TRUE(sink().append(small_event("b")));
+    EXPECT_EQ(content(),
+              "earlier\n" + audit::to_line(small_event("a")) + audit::to_line(small_event("b")));
+    EXPECT_EQ(calls.writes, 1);
+}
+
+TEST_F(Staging, WithoutPowerDurabilityNothingIsSynced) {
+    ASSERT_TRUE(sink().append(small_event()));
+    EXPECT_EQ(calls.syncs, 0);
+}
+
+TEST_F(Staging, WritesThatEndEarlyOrAreInterruptedAreGoneOnWith) {
+    for (const auto kind : {fault::short_write, fault::interrupted}) {
+        calls.how = kind;
+        ASSERT_TRUE(sink().append(full_event()));
+        ASSERT_TRUE(sink().stage(full_event()));
+        ASSERT_TRUE(sink().commit());
+    }
+    std::string wanted = "earlier\n";
+    for (int i = 0; i < 4; ++i) wanted += audit::to_line(full_event());
+    EXPECT_EQ(content(), wanted);
+}
+
+// The first half is written, the rest is not.
+class half_then_fails final : public audit::record_file_calls {
+public:
+    explicit half_then_fails(bool cuts) : cuts_{cuts} {}
+    auto write(sys::fd_ref file, std::string_view bytes) noexcept -> ::ssize_t override {
+        if (well) return record_file_calls::write(file, bytes);
+        if (++writes_ % 2 == 0) return errno = ENOSPC, -1;
+        return record_file_calls::write(file, bytes.substr(0, bytes.size() / 2));
+    }
+    auto cut_back(sys::fd_ref file, ::off_t size) noexcept -> bool override {
+        return cuts_ && record_file_calls::cut_back(file, size);
+    }
+    bool well = false;
+
+private:
+    bool cuts_;
+    int writes_ = 0;
+};
+
+TEST_F(Staging, AFailedCommitLeavesNothingBehindAndEndsTheSink) {
+    for (const auto kind : {fault::no_space, fault::io_error, fault::nothing}) {
+        failing_calls failing;
+        failing.how = kind;
+        auto tried = jsonl_sink::open(path, durability::process, failing).value();
+        ASSERT_TRUE(tried.stage(small_event()));
+        const auto done = tried.commit();
+        ASSERT_FALSE(done);
+        EXPECT_EQ(done.error().step, "file.write");
+        EXPECT_EQ(done.error().os, kind == fault::no_space ? ENOSPC : EIO);
+        EXPECT_EQ(content(), "earlier\n");
+        failing.how = fault::none;
+        EXPECT_EQ(step_of(tried.stage(small_event())), "audit.broken");
+        EXPECT_EQ(step_of(tried.commit()), "audit.broken");
+        EXPECT_EQ(step_of(tried.append(small_event())), "audit.broken");
+        EXPECT_EQ(content(), "earlier\n");
+        EXPECT_EQ(failing.locked, 0);
+    }
+}
+
+TEST_F(Staging, WhatWasHalfWrittenIsCutOffAgain) {
+    half_then_fails failing{true};
+    auto tried = jsonl_sink::open(path, durability::process, failing).value();
+    ASSERT_TRUE(sink().append(small_event("other"))); // of another writer, meanwhile
+    const auto before = content();
+    ASSERT_TRUE(tried.stage(full_event()));
+    ASSERT_TRUE(tried.stage(full_event()));
+    EXPECT_EQ(step_of(tried.commit()), "file.write");
+    EXPECT_EQ(content(), before);
+    ASSERT_TRUE(sink().append(small_event("other")));
+    EXPECT_EQ(content(), before + audit::to_line(small_event("other")));
+    EXPECT_EQ(step_of(tried.commit()), "audit.broken");
+}
+
+TEST_F(Staging, EveryCommitAndEveryAppendMayBeTheOneThatFails) {
+    for (int at = 0; at < 4; ++at)
+        for (const bool appends : {false, true}) {
+            const auto before = content();
+            failing_calls failing;
+            failing.how = fault::no_space;
+            failing.from = at;
+            auto tried = jsonl_sink::open(path, durability::process, failing).value();
+            std::string added;
+            for (int i = 0; i < at; ++i) {
+                ASSERT_TRUE(tried.stage(small_event()) && tried.commit());
+                added += audit::to_line(small_event());
+            }
+            const auto done = appends ? tried.append(small_event())
+                                      : (void(tried.stage(small_event())), tried.commit());
+            EXPECT_EQ(step_of(done), "file.write");
+            EXPECT_EQ(content(), before + added);
+        }
+}
+
+TEST_F(Staging, AnAppendThatFailsAloneMayBeTriedAgain) {
+    half_then_fails failing{true};
+    auto tried = jsonl_sink::open(path, durability::process, failing).value();
+    EXPECT_EQ(step_of(tried.append(full_event())), "file.write");
+    EXPECT_EQ(content(), "earlier\n");
+    failing.well = true;
+    ASSERT_TRUE(tried.append(small_event()));
+    EXPECT_EQ(content(), "earlier\n" + audit::to_line(small_event()));
+}
+
+TEST_F(Staging, WhatCannotBeCutOffEndsTheSink) {
+    half_then_fails failing{false};
+    auto tried = jsonl_sink::open(path, durability::process, failing).value();
+    EXPECT_EQ(step_of(tried.append(full_event())), "file.write");
+    failing.well = true;
+    EXPECT_EQ(step_of(tried.append(small_event())), "audit.broken");
+    EXPECT_EQ(step_of(tried.stage(small_event())), "audit.broken");
+}
+
+TEST_F(Staging, AnAppendWithStagedEventsFailsAsACommit) {
+    ASSERT_TRUE(sink().stage(small_event()));
+    calls.how = fault::io_error;
+    EXPECT_EQ(step_of(sink().append(small_event())), "file.write");
+    calls.how = fault::none;
+    EXPECT_EQ(step_of(sink().append(small_event())), "audit.broken");
+    EXPECT_EQ(content(), "earlier\n");
+}
+
+TEST_F(Staging, WhatCannotBeSyncedFails) {
+    how = durability::power;
+    calls.fails_to_sync = true;
+    EXPECT_EQ(step_of(sink().append(small_event())), "file.sync");
+    ASSERT_TRUE(sink().stage(small_event()));
+    const auto done = sink().commit();
+    EXPECT_EQ(step_of(done), "file.sync");
+    EXPECT_EQ(done.error().os, EIO);
+    calls.fails_to_sync = false;
+    EXPECT_EQ(step_of(sink().commit()), "audit.broken");
+    EXPECT_EQ(calls.locked, 0);
+}
+
+TEST_F(Staging, WithoutTheLockNothingIsWritten) {
+    calls.fails_to_lock = true;
+    EXPECT_EQ(step_of(sink().append(small_event())), "audit.lock");
+    ASSERT_TRUE(sink().stage(small_event()));
+    EXPECT_EQ(step_of(sink().commit()), "audit.lock");
+    EXPECT_EQ(calls.writes, 0);
+    EXPECT_EQ(step_of(sink().commit()), "audit.broken");
+}
+
+TEST_F(Staging, TwoProcessesThatStageWriteWholeBatches) {
+    constexpr int batches = 200, lines = 10;
+    const auto writer = [&](const std::string& run) {
+        const auto child = ::fork();
+        if (child != 0) return child;
+        auto mine = jsonl_sink::open(path, durability::process);
+        if (!mine) ::_exit(1);
+        auto event = small_event(run);
+        for (int i = 0; i < batches; ++i) {
+            for (int j = 0; j < lines; ++j) {
+                event.timestamp_ns = i * lines + j;
+                if (!mine->stage(event)) ::_exit(2);
+            }
+            if (!mine->commit()) ::_exit(3);
+        }
+        ::_exit(0);
+    };
+    for (const auto child : {writer("a"), writer("b")}) {
+        int status = -1;
+        ASSERT_EQ(::waitpid(child, &status, 0), child);
+        ASSERT_EQ(status, 0);
+    }
+    std::map<std::string, std::int64_t> next;
+    std::string last;
+    const auto text = content().substr(8);
+    for (std::string_view rest{text}; !rest.empty();) {
+        const auto line = rest.substr(0, rest.find('\n'));
+        rest.remove_prefix(line.size() + 1);
+        const auto parsed = wire::json::read(line);
+        ASSERT_TRUE(parsed.has_value()) << line;
+        const auto& run = *parsed->find("run")->as_string();
+        EXPECT_TRUE(next[run] % lines == 0 || run == last); // a batch is not torn apart
+        last = run;
+        EXPECT_EQ(parsed->find("timestamp_ns")->as_signed(), next[run]++);
+    }
+    EXPECT_EQ(next["a"], batches * lines);
+    EXPECT_EQ(next["b"], batches * lines);
 }
 
 } // namespace

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <glove/sys/spawn.hpp>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <support/forked.hpp>
 
 namespace {
@@ -123,6 +124,94 @@ TEST(Spawn, AProgramCanHaveASessionOfItsOwn) {
     auto request = shell(script);
     request.own_session = true;
     EXPECT_EQ(output_of(std::move(request)), "own\n");
+}
+
+TEST(Spawn, AProgramCanStartInAnotherDirectory) {
+    const test::folder place;
+    auto request = shell("pwd; cat here");
+    (void)place.file("here", "found\n");
+    request.directory = place.path();
+    EXPECT_EQ(output_of(std::move(request)), place.path() + "\nfound\n");
+}
+
+TEST(Spawn, ADirectoryThatCannotBeEnteredIsNamed) {
+    auto request = shell("true");
+    request.directory = "/nonexistent/directory";
+    const auto absent = sys::spawn(request);
+    ASSERT_FALSE(absent);
+    EXPECT_EQ(absent.error().step, "spawn.directory");
+    EXPECT_EQ(absent.error().os, ENOENT);
+    EXPECT_EQ(absent.error().detail, "/nonexistent/directory");
+    request = {.program = "/nonexistent/program", .arguments = {"x"}};
+    request.directory = "/";
+    const auto program = sys::spawn(request);
+    ASSERT_FALSE(program);
+    EXPECT_EQ(program.error().step, "spawn.program");
+}
+
+// Whether a program goes on after its parent was killed; it is ended then.
+auto outlives_its_parent(bool dies) -> bool {
+    test::pipe_ends said;
+    test::pipe_ends held;
+    test::pipe_ends go;
+    const auto parent = ::fork();
+    if (parent == 0) {
+        auto request = shell("echo $$; exec sleep 100");
+        request.dies_with_parent = dies;
+        request.descriptors = {{1, said.write}, {2, held.write}};
+        const auto child = sys::spawn(request);
+        said.write = {};
+        held.write = {};
+        go.write = {};
+        if (child && test::hear(go.read).empty()) (void)::kill(::getpid(), SIGKILL);
+        ::_exit(1);
+    }
+    held.write = {};
+    char number[16] = {};
+    EXPECT_GT(::read(said.read.get(), number, sizeof number - 1), 0);
+    go.write = {};
+    (void)::waitpid(parent, nullptr, 0);
+    ::pollfd end{held.read.get(), 0, 0}; // no writer is left
+    if (::poll(&end, 1, dies ? 20'000 : 300) == 1) return false;
+    (void)::kill(std::atoi(number), SIGKILL);
+    return true;
+}
+
+TEST(Spawn, AProgramCanDieWithItsParent) {
+    EXPECT_FALSE(outlives_its_parent(true));
+    EXPECT_TRUE(outlives_its_parent(false));
+}
+
+TEST(Spawn, AGroupIsReachedAsAWholeUntilItsLeaderIsReaped) {
+    for (const bool leader_lives : {true, false}) {
+        test::pipe_ends pipe;
+        auto request = shell(leader_lives ? "sleep 100 & sleep 100" : "sleep 100 &");
+        request.own_session = true;
+        request.descriptors = {{1, pipe.write}};
+        auto child = sys::spawn(request);
+        ASSERT_TRUE(child);
+        pipe.write = {};
+        ::pollfd end{child->descriptor().get(), POLLIN, 0};
+        ASSERT_EQ(::poll(&end, 1, leader_lives ? 200 : 20'000), leader_lives ? 0 : 1);
+        EXPECT_EQ(child->has_ended().value(), !leader_lives);
+        EXPECT_TRUE(child->signal_group(SIGKILL));
+        EXPECT_EQ(test::hear(pipe.read), "");
+        EXPECT_TRUE(child->wait());
+        const auto late = child->signal_group(SIGKILL);
+        ASSERT_FALSE(late);
+        EXPECT_EQ(late.error().step, "child.signal_group");
+        EXPECT_EQ(late.error().code, errc::wrong_state);
+        EXPECT_FALSE(child->has_ended());
+    }
+}
+
+TEST(Spawn, AProgramInTheCallersGroupLeadsNone) {
+    auto child = sys::spawn(shell("exec sleep 100"));
+    ASSERT_TRUE(child);
+    const auto sent = child->signal_group(SIGKILL);
+    ASSERT_FALSE(sent);
+    EXPECT_EQ(sent.error().code, errc::wrong_state);
+    EXPECT_FALSE(child->has_ended().value());
 }
 
 TEST(Spawn, DroppingTheChildEndsIt) {

@@ -1,32 +1,62 @@
 // The local activity record: one JSON object a line, in a file of the owner alone.
 //
-// Guarantees: a line is appended whole under a lock, or the append fails; a file that is a link,
-// has a second name, belongs to another or can be read by others is refused. It does not protect
-// the file from a host process of the same user.
+// Guarantees: what is committed is appended whole, in one write under a lock, or the commit fails
+// and nothing of it stays; a file that is a link, has a second name, belongs to another or can be
+// read by others is refused. It does not protect the file from a host process of the same user.
 #pragma once
+#include <cstddef>
 #include <glove/base/audit.hpp>
 #include <glove/sys/fd.hpp>
 #include <string>
+#include <string_view>
+#include <sys/types.h>
 
 namespace glove::audit {
 
 enum class durability : std::uint8_t {
     process, // survives a crash of Glove
-    power,   // survives a power cut: each line is synced
+    power,   // survives a power cut: each commit is synced
 };
 
 [[nodiscard]] auto to_line(const event& what) -> std::string; // ends in a newline
+void append_line(std::string& out, const event& what);
 
-class jsonl_sink final : public sink {
+// The system calls that a record depends on; tests have them fail. They set errno.
+class record_file_calls {
 public:
-    // `path` is absolute; its directory is made (0700) when it does not exist.
-    [[nodiscard]] static auto open(const std::string& path, durability how) -> result<jsonl_sink>;
+    virtual ~record_file_calls() = default;
+    [[nodiscard]] virtual auto lock(sys::fd_ref file) noexcept -> bool;
+    virtual void unlock(sys::fd_ref file) noexcept;
+    [[nodiscard]] virtual auto write(sys::fd_ref file, std::string_view bytes) noexcept
+        -> ::ssize_t;
+    [[nodiscard]] virtual auto cut_back(sys::fd_ref file, ::off_t size) noexcept -> bool;
+    [[nodiscard]] virtual auto sync(sys::fd_ref file) noexcept -> bool;
+};
+[[nodiscard]] auto system_calls() noexcept -> record_file_calls&;
+
+class jsonl_sink final : public batching_sink {
+public:
+    // `path` is absolute; its directory is made (0700) when it does not exist. `calls` outlive the
+    // sink.
+    [[nodiscard]] static auto open(const std::string& path, durability how,
+                                   record_file_calls& calls = system_calls()) -> result<jsonl_sink>;
+    // Commits what is staged, too. When nothing was, a failure leaves the file as it was and the
+    // sink in use, unless what was written could not be cut off again.
     [[nodiscard]] auto append(const event& what) -> result<> override;
+    [[nodiscard]] auto stage(const event& what) -> result<> override;
+    [[nodiscard]] auto commit() -> result<> override;
 
 private:
-    jsonl_sink(sys::unique_fd file, durability how) : file_{std::move(file)}, how_{how} {}
+    jsonl_sink(sys::unique_fd file, durability how, record_file_calls& calls)
+        : file_{std::move(file)}, how_{how}, calls_{&calls} {}
+    [[nodiscard]] auto write_staged() -> result<>;
+    [[nodiscard]] auto write_whole() -> result<>;
+
     sys::unique_fd file_;
     durability how_;
+    record_file_calls* calls_;
+    std::string staged_; // whole lines
+    bool broken_ = false;
 };
 
 } // namespace glove::audit

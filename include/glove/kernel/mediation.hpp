@@ -18,11 +18,11 @@ namespace glove::kernel {
 
 // What glove-mediator is to do.
 enum class task : std::uint8_t {
-    serve, // one agent on its stdin and stdout: `glove mcp serve`, --agent-transport stdio
+    serve,  // one agent on its stdin and stdout: `glove mcp serve`, --agent-transport stdio
     bridge, // agents connect to a listening socket that comes over the control channel
-    tools, // prints what an agent would see, and why the rest is hidden: `glove mcp tools`
-    check, // prints the rules, and decides one call without sending it: `glove mcp check`
-    pin,   // shows or accepts changed pins: `glove mcp pin`
+    tools,  // prints what an agent would see, and why the rest is hidden: `glove mcp tools`
+    check,  // prints the rules, and decides one call without sending it: `glove mcp check`
+    pin,    // shows or accepts changed pins: `glove mcp pin`
 };
 
 enum class tool_names : std::uint8_t { qualified, bare }; // up__tool, or tool of one upstream
@@ -38,16 +38,16 @@ struct mediation {
     std::string state;                                        // Glove's state directory
     std::string audit_log;                                    // absolute
     bool audit_sync = false;
-    std::string run;                                   // id of the run, in the audit log
-    std::uint64_t start_timeout_ms = 60'000;           // of a server
-    std::uint64_t call_timeout_ms = 300'000;           // of a call
-    std::uint64_t result_bytes = 10ULL << 20;          // towards the agent
-    bool instructions = true;                          // pass the servers' instructions on
+    std::string run;                          // id of the run, in the audit log
+    std::uint64_t start_timeout_ms = 60'000;  // of a server
+    std::uint64_t call_timeout_ms = 300'000;  // of a call
+    std::uint64_t result_bytes = 10ULL << 20; // towards the agent
+    bool instructions = true;                 // pass the servers' instructions on
     bool pinning = true;
     bool contain_upstreams = false;
-    bool json = false;                                 // of tools, check and pin
+    bool json = false;                                      // of tools, check and pin
     std::optional<std::string> check_tool, check_arguments; // of check
-    std::vector<std::string> accept;                   // of pin: "up", "up.tool"; "*" is all
+    std::vector<std::string> accept;                        // of pin: "up", "up.tool"; "*" is all
     auto operator==(const mediation&) const -> bool = default;
 };
 

@@ -3,7 +3,8 @@
 // Guarantees: what is read was validated whole (json_outline.hpp). Ids are kept as the token that
 // stood in the message, so 1 and "1" differ and 2^53+1 stays what it is; an id is a string or an
 // integer. A batch, a `null` or fractional id, params that are no object or array, and a message
-// that is both result and error are refused.
+// that is both result and error are refused. Member names are compared exactly, in case too; what a
+// message has beside its own members counts nothing.
 #pragma once
 #include <cstdint>
 #include <glove/base/error.hpp>
@@ -18,8 +19,8 @@ enum class message_kind : std::uint8_t { request, notification, answer, failure 
 // Slices of the line it was read from.
 struct message {
     message_kind kind{};
-    std::string_view id;       // raw token, of all but notifications
-    std::string method;        // decoded
+    std::string_view id;                       // raw token, of all but notifications
+    std::string method;                        // decoded
     const wire::json::slice* params = nullptr; // null: absent
     const wire::json::slice* result = nullptr; // of an answer
     const wire::json::slice* error = nullptr;  // of a failure
@@ -44,7 +45,7 @@ enum class code : int {
 // What is wrong with a line, for the answer to whoever sent it.
 struct refusal {
     code number{};
-    std::string words;   // for the sender; never holds a value of the message
+    std::string words;       // for the sender; never holds a name or value of the message
     std::string id = "null"; // the token, where it could be made out
 };
 
@@ -60,6 +61,10 @@ public:
 private:
     wire::json::outline outline_;
 };
+
+// The id of a message that is refused: the one of its outermost object, when there is exactly one
+// and it is an id. `line` may be cut and is looked at as far as it goes; "null" when there is none.
+[[nodiscard]] auto made_out_id(std::string_view line) -> std::string;
 
 // The bounds of every message.
 [[nodiscard]] auto message_limits() noexcept -> const wire::json::limits&;

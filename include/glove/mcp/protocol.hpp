@@ -11,8 +11,8 @@
 
 namespace glove::mcp {
 
-inline constexpr std::array<std::string_view, 4> revisions{"2024-11-05", "2025-03-26",
-                                                           "2025-06-18", "2025-11-25"};
+inline constexpr std::array<std::string_view, 4> revisions{"2024-11-05", "2025-03-26", "2025-06-18",
+                                                           "2025-11-25"};
 inline constexpr std::string_view latest_revision = revisions.back();
 // The revision to answer an agent with that asked for `wanted`.
 [[nodiscard]] auto negotiated(std::string_view wanted) noexcept -> std::string_view;
@@ -57,6 +57,10 @@ enum class treatment : std::uint8_t {
     relay,  // forwarded when the feature is relayed, else refused (requests) or dropped
     refuse, // -32601 or dropped, always
 };
+[[nodiscard]] auto to_string(sender from) noexcept -> std::string_view;
+[[nodiscard]] auto to_string(shape of) noexcept -> std::string_view;
+[[nodiscard]] auto to_string(treatment how) noexcept -> std::string_view;
+
 struct method_row {
     std::string_view name;
     sender from;

@@ -7,6 +7,7 @@
 #pragma once
 #include <cstdint>
 #include <glove/base/error.hpp>
+#include <glove/base/host_name.hpp>
 #include <glove/net/ip_address.hpp>
 #include <optional>
 #include <string>
@@ -14,7 +15,7 @@
 
 namespace glove::net {
 
-inline constexpr std::size_t longest_name = 253; // RFC 1035, without the root's dot
+inline constexpr std::size_t longest_name = longest_host_name;
 
 struct host {
     std::string name;                  // a name, or the canonical text of `address`

@@ -22,12 +22,17 @@ enum class pin_state : std::uint8_t { first_use, same, changed };
 // whatever else it has, but `_meta` and icons) or of a server's instructions.
 [[nodiscard]] auto definition_digest(const wire::json::value& definition) -> std::string;
 
+// What the digest is taken over: JSON with the members of every object in the order of their names.
+[[nodiscard]] auto canonical_definition(const wire::json::value& definition) -> std::string;
+
 struct pin {
-    std::string server;     // digest of what is started: argv, directory and names of variables
-    std::string upstream;   // its name, for people
-    std::string subject;    // the tool's name; empty for the server's instructions
+    std::string server;   // digest of what is started: argv, directory and names of variables
+    std::string upstream; // its name, for people
+    std::string subject;  // the tool's name; empty for the server's instructions
     std::string digest;
-    std::string definition; // canonical JSON, so that a change can be shown
+    // Canonical JSON, so that a change can be shown; one longer than 64 KiB is not kept, only its
+    // digest.
+    std::string definition;
 };
 
 class pin_store {

@@ -12,7 +12,9 @@ namespace glove::sys {
 
 class child_process {
 public:
-    explicit child_process(unique_fd pidfd) noexcept : pidfd_{std::move(pidfd)} {}
+    // `leads`: its number, when it leads a process group.
+    explicit child_process(unique_fd pidfd, ::pid_t leads = 0) noexcept
+        : pidfd_{std::move(pidfd)}, leads_{leads} {}
     child_process(child_process&&) noexcept = default;
     auto operator=(child_process&&) -> child_process& = delete;
     ~child_process();
@@ -20,11 +22,17 @@ public:
     // Becomes readable when the child has ended.
     [[nodiscard]] auto descriptor() const noexcept -> fd_ref { return pidfd_; }
     [[nodiscard]] auto signal(int number) const -> result<>;
+    // To every process of the group that the child leads. Only until it is reaped: its number, and
+    // so the group's, is nobody else's as long.
+    [[nodiscard]] auto signal_group(int number) const -> result<>;
+    // Whether `wait` would not block. Reaps nothing.
+    [[nodiscard]] auto has_ended() const -> result<bool>;
     // Blocks until the child has ended, and reaps it. Call once.
     [[nodiscard]] auto wait() -> result<::siginfo_t>;
 
 private:
     unique_fd pidfd_;
+    ::pid_t leads_;
 };
 
 } // namespace glove::sys

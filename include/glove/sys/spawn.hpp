@@ -25,11 +25,20 @@ struct spawn_request {
     std::vector<std::string> arguments; // the first is the program's own name
     std::vector<std::string> environment = {};
     std::vector<passed_descriptor> descriptors = {}; // each number once
-    // Out of the caller's process group: no key typed at its terminal ends or stops the program.
+    // Out of the caller's process group: no key typed at its terminal ends or stops the program,
+    // which has no terminal. It leads a process group of its own (`child_process::signal_group`).
     bool own_session = false;
+    // SIGKILL when the calling THREAD ends, however it ends. A program that gains privileges when
+    // it is executed loses this.
+    bool dies_with_parent = false;
+    std::optional<std::string> directory = {}; // to start in; the caller's when there is none
 };
 
 [[nodiscard]] auto spawn(const spawn_request& request) -> result<child_process>;
+
+// This process becomes the program, as `spawn` would start it. Returns only what went wrong, and
+// then the descriptors may stand at their new numbers.
+[[nodiscard]] auto become(const spawn_request& request) -> result<>;
 
 // A program of Glove's own that people do not start: beside this one, or in libexec/glove.
 [[nodiscard]] auto find_own_program(const std::string& name, step_name step) -> result<std::string>;

@@ -4,12 +4,13 @@
 //
 // Names are compared decoded: "na\u006de" is `name`, and a name that appears twice is refused at
 // any depth. The slices live as long as the text; an outline is reused so that a message costs no
-// allocation.
+// allocation. Steps are those of `read`; when a text has several faults, they may name another one.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 #include <glove/base/error.hpp>
 #include <glove/wire/json.hpp>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,22 +28,27 @@ struct slice {
 
 class outline {
 public:
+    outline();
+    outline(outline&&) noexcept;
+    auto operator=(outline&&) noexcept -> outline&;
+    ~outline();
     // Reads `text`, whose outermost value must be an object (json.syntax when it is not). What was
     // found before is forgotten.
     [[nodiscard]] auto read(std::string_view text, const limits& bounds) -> result<>;
     [[nodiscard]] auto members() const noexcept -> std::span<const slice> { return outer_; }
     // Null when there is none.
     [[nodiscard]] auto find(std::string_view name) const noexcept -> const slice*;
-    [[nodiscard]] auto inside(const slice& object) const noexcept -> std::span<const slice> {
-        return std::span{inner_}.subspan(object.first, object.count);
+    [[nodiscard]] auto inside(const slice& of) const noexcept -> std::span<const slice> {
+        return std::span{inner_}.subspan(of.first, of.count);
     }
-    [[nodiscard]] auto find_inside(const slice& object, std::string_view name) const noexcept
+    [[nodiscard]] auto find_inside(const slice& of, std::string_view name) const noexcept
         -> const slice*;
 
 private:
     friend class outline_reader;
+    struct scratch;
     std::vector<slice> outer_, inner_;
-    std::vector<std::string> decoded_names_; // of names with escapes
+    std::unique_ptr<scratch> scratch_; // also holds the names that have escapes
 };
 
 // The string that a slice of type string stands for.

@@ -1,0 +1,249 @@
+// The turn, time, and the end.
+#include "kernel/core.hpp"
+#include "kernel/texts.hpp"
+#include <algorithm>
+#include <glove/base/text.hpp>
+#include <glove/wire/json_writer.hpp>
+
+namespace glove::kernel {
+
+auto hash_of(std::string_view id) noexcept -> std::uint32_t {
+    return static_cast<std::uint32_t>(std::hash<std::string_view>{}(id));
+}
+
+auto excerpt(std::string_view text, std::size_t longest) -> std::string {
+    std::string out;
+    for (const char c : text.substr(0, longest)) detail::put_printable(out, c, 0x7f);
+    return text.size() > longest ? out + "..." : out;
+}
+
+void put_members(std::string& to, std::span<const wire::json::slice> members,
+                 std::string_view without) {
+    for (const auto& each : members) {
+        if (each.name == without) continue;
+        if (!to.ends_with('{')) to += ',';
+        wire::json::append_quoted(to, each.name);
+        to += ':';
+        append_safe(to, each.text);
+    }
+}
+
+namespace {
+
+[[nodiscard]] auto check_renames(const gateway_options& options) -> result<> {
+    const auto refuse = [](const std::string& name, std::string why) {
+        return fail(errc::invalid_input, "mcp.rename", name + ": " + std::move(why));
+    };
+    const auto& all = options.renames;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const auto& [agents, servers] = all[i];
+        if (!is_tool_name(agents))
+            return refuse(in_quotes(agents),
+                          "a name for agents is 1 to 128 of A-Z, a-z, 0-9, '_', '-' and '.'");
+        const auto dot = servers.find('.');
+        const auto is_named = [&](const auto& each) { return each.name == servers.substr(0, dot); };
+        if (dot == servers.npos || dot + 1 == servers.size() ||
+            std::ranges::none_of(options.upstreams, is_named))
+            return refuse(in_quotes(servers), "is not UPSTREAM.TOOL of an upstream that is there");
+        for (std::size_t j = 0; j < i; ++j)
+            if (all[j].first == agents || all[j].second == servers)
+                return refuse(in_quotes(agents), "a name and a tool can be in one rename only");
+    }
+    return {};
+}
+
+} // namespace
+
+gateway::state::state(gateway_options wanted, const gateway_parts& given)
+    : options{std::move(wanted)}, parts{given}, out{given.out},
+      log{given.log, options.run, options.call_prefix}, names{options.names, options.renames} {
+    options.relay.add(mcp::feature::base);
+    options.relay.add(mcp::feature::tools);
+    for (const auto& wish : options.upstreams) {
+        auto& made = ups.emplace_back();
+        made.wish = wish;
+        made.start_timeout = wish.start_timeout.value_or(options.start_timeout);
+        made.call_timeout = wish.call_timeout.value_or(options.call_timeout);
+    }
+}
+
+auto gateway::state::is_ready() const -> bool {
+    return std::ranges::all_of(ups, [&](const upstream& each) {
+        return each.settled || (!each.wish.required && now - began >= optional_patience);
+    });
+}
+
+auto gateway::state::deadline() -> std::optional<nanoseconds> {
+    std::optional<nanoseconds> out_time;
+    const auto add = [&](nanoseconds when) {
+        if (!out_time || when < *out_time) out_time = when;
+    };
+    if (const auto* first = calls.first_due()) add(first->deadline);
+    bool waits = false;
+    for (const auto& each : ups) {
+        if (each.now == upstream::phase::resting) add(each.rest_until);
+        if (each.now == upstream::phase::up)
+            for (const auto& list : each.lists)
+                if (list.again && !list.running) add(list.began + between_listings);
+        waits = waits || !each.settled;
+    }
+    if (waits && now - began < optional_patience) add(began + optional_patience);
+    return out_time;
+}
+
+void gateway::state::advance() {
+    if (is_over()) return;
+    for (auto* first = calls.first_due(); first != nullptr && first->deadline <= now && !is_over();
+         first = calls.first_due())
+        due(*first);
+    for (std::size_t i = 0; i < ups.size() && !is_over(); ++i) {
+        auto& each = ups[i];
+        if (each.now == upstream::phase::resting && each.rest_until <= now) start_upstream(i);
+        if (each.now != upstream::phase::up) continue;
+        for (std::size_t kind = 0; kind < listing_kinds; ++kind)
+            if (each.lists[kind].again) relist(i, static_cast<listing_kind>(kind));
+    }
+    let_agents_in();
+}
+
+void gateway::state::let_agents_in() {
+    if (is_over() || !is_ready()) return;
+    for (session_id i = 0; i < sessions.size(); ++i)
+        if (sessions[i].now == session::phase::waiting) welcome(i);
+}
+
+void gateway::state::end(std::string_view why) {
+    if (is_over()) return;
+    for (std::size_t i = 0; i < ups.size(); ++i) {
+        fail_calls_of(i, mcp::code::upstream_gone, "the mediation has ended", why);
+        if (ups[i].now != upstream::phase::gone && ups[i].now != upstream::phase::resting)
+            out.stop_upstream(i);
+        ups[i].now = upstream::phase::gone;
+    }
+    for (session_id i = 0; i < sessions.size(); ++i) {
+        auto& each = sessions[i];
+        if (each.now == session::phase::absent) continue;
+        if (each.now == session::phase::waiting)
+            refuse(i, each.initialize_id, mcp::code::upstream_gone, "the mediation has ended");
+        for (const auto& list : each.lists)
+            refuse(i, list.id, mcp::code::upstream_gone, "the mediation has ended");
+        each.lists.clear();
+        each.now = session::phase::closing;
+        out.close_agent(i);
+    }
+    ended = true;
+}
+
+gateway::gateway(std::unique_ptr<state> made) : state_{std::move(made)} {}
+gateway::gateway(gateway&&) noexcept = default;
+gateway::~gateway() = default;
+
+auto gateway::make(gateway_options options, const gateway_parts& parts) -> result<gateway> {
+    GLOVE_CHECK(check_renames(options));
+    if (options.names == tool_names::bare && options.upstreams.size() > 1)
+        return fail(errc::invalid_input, "mcp.tool_names",
+                    "bare names need exactly one upstream, and there are " +
+                        std::to_string(options.upstreams.size()),
+                    "--tool-names qualified, or --rename for the tools that need a name");
+    return gateway{std::make_unique<state>(std::move(options), parts)};
+}
+
+void gateway::begin_turn() {
+    state_->now = state_->parts.time.monotonic();
+    state_->log.begin_turn(state_->parts.time.wall());
+}
+
+void gateway::start() {
+    state_->began = state_->now;
+    for (std::size_t i = 0; i < state_->ups.size(); ++i) state_->start_upstream(i);
+}
+
+auto gateway::is_ready() const -> bool { return state_->is_ready(); }
+
+auto gateway::problem() const -> const std::optional<error>& {
+    return state_->log.problem() ? state_->log.problem() : state_->problem;
+}
+
+auto gateway::open_session() -> std::optional<session_id> {
+    auto& all = state_->sessions;
+    const auto free = std::ranges::find(all, session::phase::absent, &session::now);
+    if (free == all.end() || state_->is_over()) return std::nullopt;
+    *free = session{};
+    free->now = session::phase::fresh;
+    return static_cast<session_id>(free - all.begin());
+}
+
+void gateway::agent_line(session_id from, const mcp::line_reader::line& line) {
+    if (!state_->is_over()) state_->agent_line(from, line);
+}
+
+void gateway::agent_gone(session_id which) { state_->session_gone(which); }
+
+auto gateway::open_requests(session_id of) const -> std::size_t {
+    const auto& which = state_->sessions[of];
+    return which.requests.size() + which.lists.size() +
+           (which.now == session::phase::waiting ? 1 : 0);
+}
+
+auto gateway::has_calls(std::size_t upstream, session_id of) const -> bool {
+    return std::ranges::any_of(state_->sessions[of].requests, [&](const open_request& each) {
+        const auto* const found = state_->calls.find(each.call);
+        return found != nullptr && found->upstream == upstream;
+    });
+}
+
+void gateway::upstream_started(std::size_t which) {
+    if (!state_->is_over()) state_->upstream_started(which);
+}
+
+void gateway::upstream_line(std::size_t from, const mcp::line_reader::line& line) {
+    if (!state_->is_over()) state_->upstream_line(from, line);
+}
+
+void gateway::upstream_ended(std::size_t which, std::string_view how, std::string_view tail) {
+    if (!state_->is_over()) state_->upstream_ended(which, how, tail);
+}
+
+void gateway::advance() { state_->advance(); }
+auto gateway::deadline() const -> std::optional<nanoseconds> { return state_->deadline(); }
+auto gateway::commit() -> result<> { return state_->log.commit(); }
+void gateway::end(std::string_view why) { state_->end(why); }
+auto gateway::counts() const -> const gateway_counts& { return state_->counts; }
+
+auto gateway::tools() const -> std::vector<seen_tool> {
+    std::vector<seen_tool> out;
+    for (const auto& each : state_->tools.all())
+        out.push_back({.upstream = each->server,
+                       .tool = each->name,
+                       .visible = each->visible,
+                       .definition = wire::json::to_text(each->definition),
+                       .shown = each->shown,
+                       .why = each->why,
+                       .pin = each->pin,
+                       .server = state_->ups[each->upstream].server,
+                       .digest = each->digest});
+    for (const auto& each : state_->ups)
+        if (!each.instructions_raw.empty())
+            out.push_back({.upstream = each.wish.name,
+                           .tool = {},
+                           .visible = {},
+                           .definition = each.instructions_raw,
+                           .shown = !each.instructions.empty(),
+                           .why = {},
+                           .pin = each.instructions_pin,
+                           .server = each.server,
+                           .digest = each.instructions_digest});
+    return out;
+}
+
+auto gateway::upstreams() const -> std::vector<seen_upstream> {
+    std::vector<seen_upstream> out;
+    for (const auto& each : state_->ups)
+        out.push_back({.name = each.wish.name,
+                       .up = each.now == upstream::phase::up,
+                       .problem = each.problem,
+                       .revision = std::string{each.revision}});
+    return out;
+}
+
+} // namespace glove::kernel

@@ -1,0 +1,194 @@
+// Lists of servers: all pages, then the whole list takes the place of the old one.
+//
+// Guarantees: one at a time of a kind and server; what changes meanwhile is fetched once more, and
+// never sooner than a second after the last time. A cursor that comes again, too many pages or too
+// much text end the list as a failure, and the old one stays.
+#include "kernel/core.hpp"
+#include "kernel/texts.hpp"
+#include "kernel/visible_text.hpp"
+#include <algorithm>
+#include <glove/wire/json_writer.hpp>
+#include <set>
+
+namespace glove::kernel {
+
+namespace {
+
+constexpr std::size_t most_list_bytes = 16UL << 20; // of all pages
+constexpr std::size_t most_items = 16384;
+
+struct kind_row {
+    std::string_view method, member, key, changed;
+};
+constexpr kind_row rows[listing_kinds] = {
+    {"tools/list", "tools", "name", "notifications/tools/list_changed"},
+    {"resources/list", "resources", "uri", "notifications/resources/list_changed"},
+    {"resources/templates/list", "resourceTemplates", "uriTemplate",
+     "notifications/resources/list_changed"},
+    {"prompts/list", "prompts", "name", "notifications/prompts/list_changed"}};
+
+[[nodiscard]] auto row_of(listing_kind kind) -> const kind_row& {
+    return rows[static_cast<std::size_t>(kind)];
+}
+
+[[nodiscard]] auto same_texts(const std::vector<listed_item>& a, const std::vector<listed_item>& b)
+    -> bool {
+    return std::ranges::equal(a, b, {}, &listed_item::text, &listed_item::text);
+}
+
+} // namespace
+
+auto gateway::state::lists(const upstream& of, listing_kind kind) const -> bool {
+    switch (kind) {
+    case listing_kind::tools: return of.has_tools;
+    case listing_kind::resources:
+    case listing_kind::templates:
+        return of.has_resources && options.relay.has(mcp::feature::resources);
+    case listing_kind::prompts: return of.has_prompts && options.relay.has(mcp::feature::prompts);
+    }
+    return false;
+}
+
+void gateway::state::begin_listing(std::size_t of, listing_kind kind) {
+    auto& list = ups[of].at(kind);
+    list.running = true;
+    list.again = false;
+    list.pages = 0;
+    list.bytes = 0;
+    list.cursors.clear();
+    list.gathered.clear();
+    list.began = now;
+    ask_page(of, kind, {});
+}
+
+void gateway::state::relist(std::size_t of, listing_kind kind) {
+    auto& list = ups[of].at(kind);
+    // The one that runs may have begun before the change.
+    if (list.running || now - list.began < between_listings) list.again = true;
+    else begin_listing(of, kind);
+}
+
+void gateway::state::ask_page(std::size_t of, listing_kind kind, std::string_view cursor) {
+    auto& up = ups[of];
+    auto* made = calls.open(now, up.start_timeout);
+    if (made == nullptr) return list_failed(of, kind, "too many requests are open");
+    made->kind = call_kind::listing;
+    made->list = kind;
+    made->upstream = static_cast<std::uint32_t>(of);
+    std::string params;
+    if (!cursor.empty()) {
+        params = "{\"cursor\":";
+        wire::json::append_quoted(params, cursor);
+        params = safe(params) + "}";
+    }
+    out.to_upstream(of, mcp::request_text(std::to_string(made->id), row_of(kind).method, params));
+}
+
+void gateway::state::list_failed(std::size_t of, listing_kind kind, std::string_view why) {
+    auto& up = ups[of];
+    auto& list = up.at(kind);
+    list.running = false;
+    list.gathered.clear();
+    list.cursors.clear();
+    out.note("the list of " + std::string{row_of(kind).member} + " of the server " + up.wish.name +
+             " was not taken: " + std::string{why});
+    // Of this life, there is none: what an earlier one said does not hold.
+    if (up.now == upstream::phase::listing) forget_list(of, kind);
+    come_up_when_listed(of);
+    answer_waiting_lists();
+}
+
+void gateway::state::finish_page(call& of, const mcp::message& answer) {
+    const std::size_t which = of.upstream;
+    const auto kind = of.list;
+    auto& list = ups[which].at(kind);
+    const auto& row = row_of(kind);
+    calls.close(of);
+    if (answer.kind == mcp::message_kind::failure)
+        return list_failed(which, kind,
+                           "it answered with an error: " + excerpt(answer.error->text));
+    auto tree = wire::json::read(answer.result->text, mcp::message_limits());
+    const auto* items = tree ? tree->find(row.member) : nullptr;
+    if (items == nullptr || items->as_array() == nullptr)
+        return list_failed(which, kind, "its answer has no array " + std::string{row.member});
+    list.bytes += answer.result->text.size();
+    for (const auto& item : *items->as_array()) {
+        const auto* key = item.find(row.key);
+        if (key == nullptr || key->as_string() == nullptr)
+            return list_failed(which, kind, "an item has no string " + std::string{row.key});
+        list.gathered.push_back(item);
+    }
+    if (list.bytes > most_list_bytes) return list_failed(which, kind, "it is longer than 16 MiB");
+    if (list.gathered.size() > most_items)
+        return list_failed(which, kind,
+                           "it has more than " + std::to_string(most_items) + " items");
+    const auto* next = tree->find("nextCursor");
+    if (next == nullptr || next->is_null()) return finish_listing(which, kind);
+    const auto* cursor = next->as_string();
+    if (cursor == nullptr) return list_failed(which, kind, "its nextCursor is no string");
+    if (cursor->empty()) return finish_listing(which, kind);
+    if (std::ranges::find(list.cursors, *cursor) != list.cursors.end())
+        return list_failed(which, kind, "a cursor came a second time");
+    if (++list.pages >= most_pages)
+        return list_failed(which, kind,
+                           "it has more than " + std::to_string(most_pages) + " pages");
+    list.cursors.push_back(*cursor);
+    ask_page(which, kind, *cursor);
+}
+
+void gateway::state::finish_listing(std::size_t of, listing_kind kind) {
+    auto& up = ups[of];
+    auto& list = up.at(kind);
+    list.running = false;
+    list.done = true;
+    list.cursors.clear();
+    const auto gathered = std::move(list.gathered);
+    list.gathered.clear();
+    if (kind == listing_kind::tools) take_tools(of, gathered);
+    else take_items(of, kind, gathered);
+    come_up_when_listed(of);
+    answer_waiting_lists();
+}
+
+void gateway::state::forget_list(std::size_t of, listing_kind kind) {
+    auto& list = ups[of].at(kind);
+    list.running = false;
+    list.done = true;
+    if (kind == listing_kind::tools) take_tools(of, {});
+    else take_items(of, kind, {});
+}
+
+// Resources, templates and prompts.
+void gateway::state::take_items(std::size_t of, listing_kind kind, const wire::json::array& items) {
+    auto& up = ups[of];
+    auto& list = up.at(kind);
+    const auto& row = row_of(kind);
+    std::vector<listed_item> made;
+    std::set<std::string> keys;
+    for (const auto& item : items) {
+        listed_item one{.key = *item.find(row.key)->as_string(), .visible = {}, .text = {}};
+        const bool is_prompt = kind == listing_kind::prompts;
+        const auto verdict = is_prompt ? parts.rules.prompts(up.wish.name, one.key)
+                                       : parts.rules.reads(up.wish.name, one.key);
+        one.visible = is_prompt ? names.visible(up.wish.name, one.key) : one.key;
+        if (!verdict.allowed || (is_prompt && !is_tool_name(one.visible)) ||
+            !keys.insert(one.key).second)
+            continue;
+        {
+            wire::json::writer to{one.text};
+            to.begin_object();
+            to.member(row.key, one.visible);
+            const auto seen = visible_tree(item);
+            for (const auto& [name, data] : *seen.as_object())
+                if (name != row.key) to.member(name, data);
+            to.end_object();
+        }
+        one.text = safe(one.text);
+        made.push_back(std::move(one));
+    }
+    const bool changed = !same_texts(list.items, made);
+    list.items = std::move(made);
+    if (changed && up.settled) tell_ready_agents(row.changed);
+}
+
+} // namespace glove::kernel

@@ -1,0 +1,250 @@
+// tools/call: the one way to a tool. The policy decides on the decoded arguments, and what it
+// decided on is written anew for the record and for the server.
+#include "kernel/core.hpp"
+#include "kernel/texts.hpp"
+#include <algorithm>
+#include <glove/wire/json_writer.hpp>
+
+namespace glove::kernel {
+
+using mcp::code;
+using wire::json::kind;
+
+namespace {
+
+[[nodiscard]] auto size_words(std::size_t bytes, std::uint64_t limit) -> std::string {
+    return "the result has " + std::to_string(bytes) + " bytes and may have " +
+           std::to_string(limit) + " (--result-bytes)";
+}
+
+} // namespace
+
+void gateway::state::record_refusal(std::string_view subject, const std::string* arguments,
+                                    audit::status status, std::string_view why) {
+    ++counts.denied;
+    (void)log.stage({.action = audit::action::call_tool,
+                     .subject = subject,
+                     .arguments = arguments,
+                     .status = status,
+                     .why = why,
+                     .number = log.next_number()});
+}
+
+auto gateway::state::check_meta(const wire::json::slice* meta) -> std::string_view {
+    if (meta == nullptr) return {};
+    if (meta->type != kind::object || !meta_outline.read(meta->text, mcp::message_limits()))
+        return "params._meta must be an object";
+    const auto* token = meta_outline.find("progressToken");
+    if (token != nullptr && ((token->type != kind::string && token->type != kind::integer) ||
+                             token->text.size() > 1024))
+        return "params._meta.progressToken must be a string or an integer of at most 1024 bytes";
+    return {};
+}
+
+// After `check_meta` of the same text.
+auto gateway::state::put_meta(std::string& to, const wire::json::slice& meta, call& of) -> bool {
+    if (!meta_outline.read(meta.text, mcp::message_limits())) return false;
+    to += '{';
+    if (const auto* token = meta_outline.find("progressToken")) {
+        of.token = token->text;
+        to += "\"progressToken\":";
+        append_number(to, of.id);
+    }
+    put_members(to, meta_outline.members(), "progressToken");
+    to += '}';
+    return true;
+}
+
+auto gateway::state::open_call(const wanted_call& what) -> call* {
+    auto& by = sessions[what.from];
+    auto& up = ups[what.upstream];
+    const auto refused = [&](code number, std::string_view words) -> call* {
+        record_refusal(what.subject, what.arguments, audit::status::transport_error, words);
+        refuse(what.from, what.id, number, words);
+        return nullptr;
+    };
+    if (up.now != upstream::phase::up)
+        return refused(code::upstream_gone, "the server " + up.wish.name + " does not run");
+    if (by.requests.size() >= most_calls_of_a_session)
+        return refused(code::too_many_calls,
+                       "more than " + std::to_string(most_calls_of_a_session) + " open requests");
+    if (open_calls >= most_calls)
+        return refused(code::too_many_calls,
+                       "more than " + std::to_string(most_calls) + " open requests of all agents");
+    if (out.waiting_for_upstream(what.upstream) >= most_waiting_bytes)
+        return refused(code::too_many_calls,
+                       "the server " + up.wish.name + " does not read what waits for it");
+    const auto number = log.next_number();
+    if (!log.stage({.action = audit::action::call_tool,
+                    .subject = what.subject,
+                    .arguments = what.arguments,
+                    .status = audit::status::pending,
+                    .number = number}))
+        return nullptr;
+    auto* made = calls.open(now, what.patience);
+    if (made == nullptr) return refused(code::too_many_calls, "too many requests are open");
+    made->upstream = static_cast<std::uint32_t>(what.upstream);
+    made->session = what.from;
+    made->number = number;
+    made->agent_id = what.id;
+    by.requests.push_back({hash_of(what.id), made->id});
+    ++open_calls;
+    ++counts.calls;
+    return made;
+}
+
+void gateway::state::call_tool(session_id from, const mcp::message& what) {
+    const auto invalid = [&](std::string_view words) {
+        refuse(from, what.id, code::invalid_params, words);
+    };
+    const auto* name = agent_reader.member(what.params, "name");
+    if (name == nullptr || name->type != kind::string)
+        return invalid("params.name must be a string");
+    if (agent_reader.member(what.params, "task") != nullptr)
+        return invalid("tasks are not offered");
+    const auto* meta = agent_reader.member(what.params, "_meta");
+    if (const auto complaint = check_meta(meta); !complaint.empty()) return invalid(complaint);
+
+    const auto* arguments = agent_reader.member(what.params, "arguments");
+    wire::json::value tree;
+    room.clear();
+    if (arguments != nullptr) {
+        if (arguments->type != kind::object) return invalid("params.arguments must be an object");
+        auto read = wire::json::read(arguments->text, mcp::message_limits());
+        if (!read) return invalid("params.arguments cannot be read");
+        tree = *std::move(read);
+        wire::json::writer{room}.element(tree);
+    }
+    const auto* const recorded = arguments != nullptr ? &room : nullptr;
+    const auto plain = plain_string(name->text, more_room);
+    const auto* found = tools.find(plain);
+    if (found == nullptr) {
+        const auto words = "Unknown tool: " + excerpt(plain);
+        record_refusal(excerpt(plain), recorded, audit::status::tool_not_found, words);
+        return invalid(words);
+    }
+    const auto called = *found;
+    policy::verdict verdict{.allowed = false, .rule = called->refusal};
+    const policy::tool_name id{called->server, called->name};
+    if (called->refusal.empty())
+        verdict = parts.rules.decides(id, arguments != nullptr ? &tree : nullptr);
+    if (verdict.allowed && !called->shown) verdict = {false, "the tool is not offered"};
+    if (verdict.allowed && called->metered)
+        verdict = parts.meter.admit(called->qualified, called->limits, now);
+    if (!verdict.allowed) {
+        record_refusal(called->qualified, recorded, audit::status::invalid_arguments, verdict.rule);
+        return out.to_agent(from, mcp::tool_error_text(what.id, "policy denied: " + verdict.rule));
+    }
+    auto* made = open_call({.from = from,
+                            .id = what.id,
+                            .upstream = called->upstream,
+                            .patience = called->patience,
+                            .subject = called->qualified,
+                            .arguments = recorded});
+    if (made == nullptr) return;
+    made->kind = call_kind::tool;
+    made->what = called;
+    std::string text;
+    text.reserve(96 + called->head.size() + room.size() +
+                 (meta != nullptr ? meta->text.size() : 0));
+    text += R"({"jsonrpc":"2.0","id":)";
+    append_number(text, made->id);
+    text.append(R"(,"method":"tools/call","params":)").append(called->head);
+    if (arguments != nullptr) {
+        text += R"(,"arguments":)";
+        append_safe(text, room);
+    }
+    if (meta != nullptr) {
+        text += R"(,"_meta":)";
+        if (!put_meta(text, *meta, *made))
+            return fail_call(*made, code::invalid_params, "params._meta cannot be read",
+                             "params._meta cannot be read");
+    }
+    text += "}}";
+    out.to_upstream(called->upstream, std::move(text));
+}
+
+void gateway::state::close_call(call& of, audit::status status, std::string_view why,
+                                std::string message) {
+    const auto from = of.session;
+    if (from == no_session) return calls.close(of);
+    auto& by = sessions[from];
+    const auto id = of.id;
+    const auto to = of.upstream;
+    const auto at = std::ranges::find(by.requests, id, &open_request::call);
+    if (at != by.requests.end()) {
+        *at = by.requests.back();
+        by.requests.pop_back();
+    }
+    --open_calls;
+    const bool staged =
+        log.stage({.action = audit::action::call_tool,
+                   .subject = of.kind == call_kind::tool ? std::string_view{of.what->qualified}
+                                                         : std::string_view{of.subject},
+                   .status = status,
+                   .why = why,
+                   .latency = now - of.began,
+                   .number = of.number});
+    calls.close(of);
+    if (staged && !message.empty()) out.to_agent(from, std::move(message));
+    if (!by.asks.empty() && !has_call(by, to)) drop_asks(from, to, true);
+}
+
+auto gateway::state::has_call(const session& of, std::size_t at) -> bool {
+    return std::ranges::any_of(of.requests, [&](const open_request& each) {
+        const auto* const found = calls.find(each.call);
+        return found != nullptr && found->upstream == at;
+    });
+}
+
+void gateway::state::fail_call(call& of, code number, std::string_view words,
+                               std::string_view why) {
+    std::string message;
+    if (of.session != no_session) message = mcp::failure_text(of.agent_id, number, words);
+    close_call(of, audit::status::transport_error, why, std::move(message));
+}
+
+void gateway::state::finish_tool(call& of, const mcp::message& answer) {
+    const auto& result = *answer.result;
+    const auto called = of.what;
+    if (result.type != kind::object)
+        return fail_call(of, code::refused_answer, "the server's result is no object",
+                         "the result is no object");
+    if (result.text.size() > called->result_bytes) {
+        const auto words = size_words(result.text.size(), called->result_bytes);
+        return close_call(of, audit::status::transport_error, words,
+                          mcp::tool_error_text(of.agent_id, words));
+    }
+    const auto* flag = upstream_reader.member(&result, "isError");
+    const bool failed = flag != nullptr && flag->text == "true";
+    std::string message;
+    message.reserve(result.text.size() + of.agent_id.size() + 48);
+    message.append(R"({"jsonrpc":"2.0","id":)").append(of.agent_id).append(R"(,"result":)");
+    if (called->redacted) {
+        std::string changed{result.text};
+        (void)parts.rules.redact({called->server, called->name}, changed);
+        append_safe(message, changed);
+    } else append_safe(message, result.text);
+    message += '}';
+    close_call(of, failed ? audit::status::execution_error : audit::status::ok,
+               failed ? "tool error" : std::string_view{}, std::move(message));
+}
+
+void gateway::state::finish_tool_failure(call& of, const mcp::message& answer) {
+    const auto& failed = *answer.error;
+    const auto limit = of.kind == call_kind::tool ? of.what->result_bytes : options.result_bytes;
+    if (failed.text.size() > limit) {
+        const auto words = size_words(failed.text.size(), limit);
+        return fail_call(of, code::too_large, words, words);
+    }
+    const auto* number = upstream_reader.member(&failed, "code");
+    const auto* words = upstream_reader.member(&failed, "message");
+    const auto why =
+        "error " + excerpt(number->text, 20) + ": " + excerpt(plain_string(words->text, more_room));
+    std::string text = safe(failed.text);
+    if (of.kind == call_kind::tool && of.what->redacted)
+        (void)parts.rules.redact({of.what->server, of.what->name}, text);
+    close_call(of, audit::status::execution_error, why, mcp::failure_text(of.agent_id, text));
+}
+
+} // namespace glove::kernel

@@ -1,0 +1,123 @@
+// A list of tools, judged: which of them an agent sees, and why not the others.
+#include "kernel/core.hpp"
+#include "kernel/texts.hpp"
+#include <glove/wire/json_writer.hpp>
+#include <map>
+
+namespace glove::kernel {
+
+namespace {
+
+constexpr std::size_t most_definition = 1UL << 20;
+constexpr std::string_view changed_words =
+    "the definition of this tool has changed since it was pinned; the operator has to accept it "
+    "(glove mcp pin)";
+
+void hide(tool& which, std::string why, std::string refusal) {
+    which.shown = false;
+    which.why = std::move(why);
+    which.refusal = std::move(refusal);
+}
+
+[[nodiscard]] auto needs_tasks(const wire::json::value& definition) -> bool {
+    const auto* execution = definition.find("execution");
+    const auto* support = execution != nullptr ? execution->find("taskSupport") : nullptr;
+    const auto* word = support != nullptr ? support->as_string() : nullptr;
+    return word != nullptr && *word == "required";
+}
+
+} // namespace
+
+// Everything about it but its pin and the names of others.
+void gateway::state::judge(tool& each) const {
+    const policy::tool_name id{each.server, each.name};
+    const auto verdict = parts.rules.shows(id);
+    each.shown = verdict.allowed;
+    if (!verdict.allowed) {
+        each.why = verdict.rule; // a call is told by the rules themselves
+        return;
+    }
+    if (!is_tool_name(each.visible))
+        return hide(each,
+                    "its name is not 1 to 128 of A-Z, a-z, 0-9, '_', '-' and '.'; --rename "
+                    "gives it another",
+                    "its name is not one that agents can use");
+    if (needs_tasks(each.definition))
+        return hide(each, "it can only be called as a task, and tasks are not relayed",
+                    "it can only be called as a task");
+    if (wire::json::to_text(each.definition).size() > most_definition)
+        return hide(each, "its definition is longer than 1 MiB", "its definition is too long");
+}
+
+// Pins what is there for the first time, and hides what is not what it was.
+void gateway::state::pin(std::vector<tool>& all) {
+    if (parts.pins == nullptr) return;
+    std::vector<policy::pin> fresh;
+    const auto compare = [&](tool& each) {
+        each.pin = parts.pins->compare(ups[each.upstream].server, each.name, each.digest);
+    };
+    for (auto& each : all) {
+        compare(each);
+        if (each.pin == policy::pin_state::first_use)
+            fresh.push_back({ups[each.upstream].server, each.server, each.name, each.digest,
+                             wire::json::to_text(each.definition)});
+    }
+    if (!fresh.empty() && options.pins_first_use) {
+        if (const auto added = parts.pins->add(std::move(fresh)); !added)
+            out.note("tools could not be pinned: " + std::string{added.error().step} + ": " +
+                     added.error().detail);
+        for (auto& each : all) compare(each);
+    }
+    for (auto& each : all) {
+        if (each.pin == policy::pin_state::changed)
+            hide(
+                each,
+                "its definition has changed since it was pinned; `glove mcp pin` shows the change, "
+                "and `glove mcp pin --accept " +
+                    each.qualified + "` accepts it",
+                std::string{changed_words});
+        else if (each.pin == policy::pin_state::first_use && options.pins_first_use)
+            hide(each, "it could not be pinned", "it could not be pinned");
+    }
+}
+
+void gateway::state::take_tools(std::size_t of, const wire::json::array& definitions) {
+    auto& up = ups[of];
+    std::vector<tool> made;
+    made.reserve(definitions.size());
+    for (const auto& definition : definitions) {
+        auto& each = made.emplace_back();
+        each.upstream = static_cast<std::uint32_t>(of);
+        each.server = up.wish.name;
+        each.name = *definition.find("name")->as_string();
+        each.qualified = each.server + "." + each.name;
+        each.visible = names.visible(each.server, each.name);
+        each.head = "{\"name\":";
+        wire::json::append_quoted(each.head, each.name);
+        each.head = safe(each.head);
+        each.definition = definition;
+        each.digest = policy::definition_digest(definition);
+        const policy::tool_name id{each.server, each.name};
+        each.limits = parts.rules.limits_of(id);
+        each.metered = each.limits.calls || each.limits.per_minute;
+        each.redacted = parts.rules.redacts(id);
+        each.result_bytes = each.limits.result_bytes.value_or(options.result_bytes);
+        each.patience = each.limits.timeout ? nanoseconds{*each.limits.timeout} : up.call_timeout;
+        judge(each);
+    }
+    std::map<std::string_view, std::size_t> times;
+    for (const auto& each : made) ++times[each.name];
+    for (auto& each : made)
+        if (times[each.name] > 1)
+            hide(each, "the server lists two tools with this name",
+                 "more than one tool has this name");
+    pin(made);
+    for (const auto& each : made)
+        if (each.pin == policy::pin_state::changed)
+            out.note("the tool " + each.qualified +
+                     " is refused: its definition has changed since it was pinned (glove mcp pin)");
+    if (tools.replace(of, std::move(made)) && up.settled)
+        tell_ready_agents("notifications/tools/list_changed");
+}
+
+} // namespace glove::kernel

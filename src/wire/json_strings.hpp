@@ -1,0 +1,186 @@
+// The bytes of string literals: where plain runs end, whether the rest is well-formed, and what
+// escapes stand for. Never reads past `end`; allocates nothing.
+#pragma once
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <glove/base/ascii.hpp>
+#include <glove/wire/utf8.hpp>
+#include <string_view>
+
+namespace glove::wire::json::strings {
+
+namespace detail {
+
+inline constexpr std::uint64_t ones = 0x0101010101010101ULL;
+inline constexpr std::uint64_t highs = 0x8080808080808080ULL;
+
+[[nodiscard]] inline auto load(const char* at) noexcept -> std::uint64_t {
+    std::uint64_t out = 0;
+    std::memcpy(&out, at, sizeof out);
+    return out;
+}
+
+// The high bit of each byte that ends a plain run is set, and of none before the first such byte:
+// a borrow only runs towards later bytes.
+[[nodiscard]] inline auto special(std::uint64_t word) noexcept -> std::uint64_t {
+    const auto quote = word ^ (ones * '"');
+    const auto backslash = word ^ (ones * '\\');
+    return ((quote - ones) | (backslash - ones) | (word - ones * 0x20) | word) & highs;
+}
+
+} // namespace detail
+
+[[nodiscard]] inline auto is_plain(char c) noexcept -> bool {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte >= 0x20 && byte < 0x80 && c != '"' && c != '\\';
+}
+[[nodiscard]] inline auto is_ascii(char c) noexcept -> bool {
+    return static_cast<unsigned char>(c) < 0x80;
+}
+
+// The first byte that is a quote, a backslash, a control character or not ASCII.
+[[nodiscard]] inline auto plain_end(const char* at, const char* end) noexcept -> const char* {
+    using namespace detail;
+    static_assert(std::endian::native == std::endian::little);
+    const auto first = [](std::uint64_t found) {
+        return static_cast<unsigned>(std::countr_zero(found)) >> 3U;
+    };
+    // Most runs are short; the long ones are few, and many bytes.
+    for (int i = 0; i < 2 && end - at >= 8; ++i, at += 8)
+        if (const auto found = special(load(at)); found != 0) return at + first(found);
+    while (end - at >= 32) {
+        if ((special(load(at)) | special(load(at + 8)) | special(load(at + 16)) |
+             special(load(at + 24))) != 0)
+            break;
+        at += 32;
+    }
+    for (; end - at >= 8; at += 8)
+        if (const auto found = special(load(at)); found != 0) return at + first(found);
+    while (at != end && is_plain(*at)) ++at;
+    return at;
+}
+
+// Eight of them: what indents is a long run, or none.
+[[nodiscard]] inline auto begins_with_spaces(const char* at, const char* end) noexcept -> bool {
+    return end - at >= 8 && detail::load(at) == detail::ones * ' ';
+}
+
+// The end of the well-formed characters beyond ASCII that stand at `at`. What stands there is
+// malformed when it is beyond ASCII, too.
+[[nodiscard]] inline auto beyond_ascii_end(const char* at, const char* end) noexcept -> const
+    char* {
+    const auto byte = [&](int i) -> unsigned { return static_cast<unsigned char>(at[i]); };
+    while (at != end && byte(0) >= 0x80) {
+        // The ranges with a narrower second byte, and the last bytes, are left to `next_utf8`.
+        if (end - at >= 4) {
+            const auto lead = byte(0);
+            std::uint32_t word = 0;
+            std::memcpy(&word, at, sizeof word);
+            const auto follows = word & 0xc0c0c000U;
+            if (lead >= 0xe1 && lead < 0xf0 && lead != 0xed && (follows & 0xffff00U) == 0x808000U) {
+                at += 3;
+                continue;
+            }
+            if (lead >= 0xc2 && lead < 0xe0 && (follows & 0xff00U) == 0x8000U) {
+                at += 2;
+                continue;
+            }
+            if (lead == 0xf0 && byte(1) >= 0x90 && follows == 0x80808000U) {
+                at += 4;
+                continue;
+            }
+        }
+        const auto left = static_cast<std::size_t>(end - at);
+        const auto step = next_utf8({at, left < 4 ? left : 4});
+        if (!step.well_formed) break;
+        at += step.size;
+    }
+    return at;
+}
+
+namespace detail {
+inline constexpr auto hex_digits = [] {
+    std::array<signed char, 256> out{};
+    for (std::size_t i = 0; i < out.size(); ++i)
+        out[i] = static_cast<signed char>(hex_value(static_cast<char>(i)));
+    return out;
+}();
+// By the letter after a backslash; NUL for those that mean nothing.
+inline constexpr auto meant_by = [] {
+    constexpr std::string_view letters = "\"\\/bfnrt", meant = "\"\\/\b\f\n\r\t";
+    std::array<char, 256> out{};
+    for (std::size_t i = 0; i < letters.size(); ++i)
+        out[static_cast<unsigned char>(letters[i])] = meant[i];
+    return out;
+}();
+} // namespace detail
+
+// Four hexadecimal digits; negative when they are not.
+[[nodiscard]] inline auto hex4(const char* at) noexcept -> int {
+    const auto digit = [&](int i) -> int {
+        return detail::hex_digits[static_cast<unsigned char>(at[i])];
+    };
+    return digit(0) * 4096 | digit(1) * 256 | digit(2) * 16 | digit(3);
+}
+
+// What a backslash begins.
+struct escape {
+    unsigned literal = 0; // bytes of it; 0: it is none
+    char32_t code = 0;
+
+    [[nodiscard]] constexpr auto bytes() const noexcept -> unsigned {
+        return code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    }
+};
+
+[[nodiscard]] inline auto read_escape(const char* at, const char* end) noexcept -> escape {
+    if (end - at < 2) return {};
+    if (at[1] != 'u') {
+        const auto meant = detail::meant_by[static_cast<unsigned char>(at[1])];
+        return {meant == '\0' ? 0U : 2U, static_cast<unsigned char>(meant)};
+    }
+    if (end - at < 6) return {};
+    const int first = hex4(at + 2);
+    if (first < 0 || (first >= 0xdc00 && first <= 0xdfff)) return {};
+    if (first < 0xd800 || first > 0xdfff) return {6, static_cast<char32_t>(first)};
+    if (end - at < 12 || at[6] != '\\' || at[7] != 'u') return {};
+    const int second = hex4(at + 8);
+    if (second < 0xdc00 || second > 0xdfff) return {};
+    return {12, 0x10000U + (static_cast<char32_t>(first - 0xd800) << 10U) +
+                    static_cast<char32_t>(second - 0xdc00)};
+}
+
+// A literal without its quotes, decoded to `out`, which has as many bytes as the literal. Returns
+// where the text ends; it ends early where the literal is not well-formed.
+[[nodiscard]] inline auto decode(std::string_view literal, char* out) noexcept -> char* {
+    const char* at = literal.data();
+    const char* const end = at + literal.size();
+    while (at != end) {
+        const auto* found =
+            static_cast<const char*>(std::memchr(at, '\\', static_cast<std::size_t>(end - at)));
+        const auto run = static_cast<std::size_t>((found == nullptr ? end : found) - at);
+        std::memcpy(out, at, run);
+        out += run;
+        if (found == nullptr) break;
+        const auto made = read_escape(found, end);
+        if (made.literal == 0) break;
+        at = found + made.literal;
+        const auto put = [&](char32_t bits) { *out++ = static_cast<char>(bits); };
+        const auto c = made.code;
+        switch (made.bytes()) {
+        case 1: put(c); break;
+        case 2: put(0xc0U | c >> 6U), put(0x80U | (c & 0x3fU)); break;
+        case 3:
+            put(0xe0U | c >> 12U), put(0x80U | (c >> 6U & 0x3fU)), put(0x80U | (c & 0x3fU));
+            break;
+        default:
+            put(0xf0U | c >> 18U), put(0x80U | (c >> 12U & 0x3fU));
+            put(0x80U | (c >> 6U & 0x3fU)), put(0x80U | (c & 0x3fU));
+        }
+    }
+    return out;
+}
+
+} // namespace glove::wire::json::strings
