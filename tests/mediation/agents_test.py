@@ -39,7 +39,8 @@ class Agents(mediation_case.Case):
         self.place.put("agent.py", HEAD + textwrap.dedent(program) + tail)
         allowed = [word for each in allow for word in ("--allow", each)]
         done = self.place.run(*mediation_case.PYTHON, "agent.py",
-                              flags=["--audit-log", self.log, *self.upstream("a", *self.actor(*actor)), *allowed, *flags])
+                              flags=["--audit-log", self.log, *self.upstream("a", *self.actor(*actor)),
+                                     *allowed, *flags])
         said = done.stdout.decode() + done.stderr.decode()
         self.assertEqual(done.returncode, status, said)
         return json.loads(done.stdout) if tail and status == 0 else said
@@ -55,7 +56,8 @@ class Agents(mediation_case.Case):
         """, allow=["a.act"])
         self.assertEqual((seen["tools"], seen["said"], seen["end"]), (["a__act"], "hello", 0))
         self.assertTrue(seen["denied"].startswith("policy denied"))
-        self.assertEqual(self.calls_on_record(), [("a.act", "pending"), ("a.act", "ok"), ("a.other", "invalid_arguments")])
+        self.assertEqual(self.calls_on_record(),
+                         [("a.act", "pending"), ("a.act", "ok"), ("a.other", "invalid_arguments")])
         self.assertEqual(len({each["run"] for each in self.records()}), 1)
         actions = [each["action"] for each in self.records()]
         self.assertLess(actions.index("agent_launch"), actions.index("call_tool"))
@@ -100,8 +102,9 @@ class Agents(mediation_case.Case):
                 calls = {}
                 for name, client in clients.items():
                     client.last = 1000 + rounds * 10
-                    calls[name] = [client.start_call("a__act", 7, do="progress", steps=2, pause=0, words=f"{name}-{rounds}"),
-                                   client.start_call("a__act", "t", do="echo", words=f"{name}-{rounds}-echo")]
+                    said = f"{name}-{rounds}"
+                    calls[name] = [client.start_call("a__act", 7, do="progress", steps=2, pause=0, words=said),
+                                   client.start_call("a__act", "t", do="echo", words=said + "-echo")]
                 for name, client in clients.items():
                     said = [session.words(client.answer(call)) for call in calls[name]]
                     assert said == [f"{name}-{rounds}", f"{name}-{rounds}-echo"], said
@@ -113,7 +116,7 @@ class Agents(mediation_case.Case):
             time.sleep(0.2)
             one.send("notifications/cancelled", {"requestId": mine})
             report["other"] = session.words(two.answer(other))
-            report["same id again"] = session.words(one.request("tools/call", {"name": "a__act", "arguments": {"words": "on"}}))
+            report["same id again"] = session.words(one.call("a__act", words="on"))
             # What the one leaves open when it goes is not the other's.
             one.start_call("a__act", 9, do="sleep", seconds=0.5)
             one.close()
@@ -130,7 +133,8 @@ class Agents(mediation_case.Case):
         self.assertEqual((seen["other"], seen["same id again"], seen["after"], seen["last"], seen["quiet"]),
                          ("slept", "on", "still", "quiet", []))
         cancelled = [each["params"]["requestId"] for each in self.arrived("notifications/cancelled")]
-        silent = [each["id"] for each in self.arrived("tools/call") if each["params"]["arguments"].get("do") == "silent"]
+        silent = [each["id"] for each in self.arrived("tools/call")
+                  if each["params"]["arguments"].get("do") == "silent"]
         self.assertIn(silent[0], cancelled)
 
     def test_so_many_connections_and_not_one_more(self):
@@ -167,7 +171,8 @@ class Agents(mediation_case.Case):
             two = session.Session([BRIDGE])
             said = two.request("tools/call", {"name": "a__act", "arguments": {"words": "early"}})
             report["early"] = said["error"]["code"]
-            report["garbage"] = [session.Session(path=SOCKET).raw(line)["error"]["code"] for line in (b"GET / HTTP/1.1", b"[]")]
+            report["garbage"] = [session.Session(path=SOCKET).raw(line)["error"]["code"]
+                                 for line in (b"GET / HTTP/1.1", b"[]")]
             report["on"] = session.words(one.call("a__act", words="on"))
         """)
         self.assertEqual((seen["early"], seen["on"]), (-32600, "on"))

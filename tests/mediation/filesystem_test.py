@@ -11,11 +11,14 @@ import mediation_case
 import session
 
 # Of allowed files below the root; None stands for the root itself.
-ALLOWED = ["{a}", "{a}/", "{a}/x", "{a}/./x", "{a}//x", "/{a}/x", "{a}/../a/x", "{a}/sub/../x", "{a}/inner/x", "{a}/né"]
+ALLOWED = ["{a}", "{a}/", "{a}/x", "{a}/./x", "{a}//x", "/{a}/x", "{a}/../a/x", "{a}/sub/../x", "{a}/inner/x",
+           "{a}/né"]
 DENIED = [
-    "{a}/../b", "{a}/../b/secret", "{w}/ab", "{w}/a-evil/x", "{w}/A/x", "{W}/a/x", "a/x", "x", "./x", "../a/x", "~/x", "~",
+    "{a}/../b", "{a}/../b/secret", "{w}/ab", "{w}/a-evil/x", "{w}/A/x", "{W}/a/x", "a/x", "x", "./x", "../a/x",
+    "~/x", "~",
     "$HOME/x", "file://{a}/x", "file:{a}/x", "{a}/%2e%2e/b/secret", "{a}/%252e%252e/b/secret", "{a}/..%2fb/secret",
-    "{a}/..;/b/secret", "{a}\\..\\b\\secret", "{a}/．．/b/secret", "{a}/‥/b/secret", "{a}/x\0.png", "{a}/x ", "{a}/x.",
+    "{a}/..;/b/secret", "{a}\\..\\b\\secret", "{a}/．．/b/secret", "{a}/‥/b/secret", "{a}/x\0.png", "{a}/x ",
+    "{a}/x.",
     "{a}/x\n", " {a}/x", "{a}/\u202ex", "{a}/x\u200d", "/proc/self/root{w}/b/secret", "/proc/self/cwd/x", "/dev/fd/3",
     "{a}/link/secret", "{a}/flink", "{a}/dangling", "{a}/sub/up/../../b/secret", "/etc/passwd", "/", "", ".", "..",
     "{a}/" + "x" * 5000, "{a}/" + "d/" * 2500 + "x", "{w}", "//etc/passwd", "{a}/../../../../etc/passwd",
@@ -152,7 +155,8 @@ path_under = ["{a}"]
 
     def test_the_server_alone_would_have_read_some_of_them(self):
         client = self.connect(mediation_case.node(mediation_case.FILESYSTEM, self.w))
-        for template in ("{w}/b/secret", "{a}/../b/secret", "{a}/link/secret", "{a}/flink", "{w}/a-evil/x", "{w}/A/x", "{w}/ab"):
+        for template in ("{w}/b/secret", "{a}/../b/secret", "{a}/link/secret", "{a}/flink", "{w}/a-evil/x", "{w}/A/x",
+                         "{w}/ab"):
             with self.subTest(template):
                 self.assertIn("content of", session.words(self.read(client, template)))
 
@@ -189,8 +193,8 @@ relative = true
 
     def test_a_new_file_is_looked_for_where_it_would_be(self):
         client = self.files()
-        for template, good in (("{a}/new", True), ("{a}/sub/new", True), ("{a}/link/new", False), ("{a}/dangling", False),
-                               ("{w}/new", False), ("{a}/good/new", True)):
+        for template, good in (("{a}/new", True), ("{a}/sub/new", True), ("{a}/good/new", True), ("{w}/new", False),
+                               ("{a}/link/new", False), ("{a}/dangling", False)):
             with self.subTest(template):
                 path = self.path(template)
                 if good:
@@ -242,8 +246,8 @@ relative = true
         self.assertFalse(session.is_tool_error(said), said)
         with open(path, encoding="utf-8") as file:
             self.assertEqual(file.read(), "new words of a/x")
-        for edits in ([{**edit, "newText": "BAD"}], [edit, {**edit, "newText": "x\n"}], [{**edit, "path": "/etc/passwd"}],
-                      [{"oldText": "x"}], [[edit]], edit, [None], "x"):
+        for edits in ([{**edit, "newText": "BAD"}], [edit, {**edit, "newText": "x\n"}],
+                      [{**edit, "path": "/etc/passwd"}], [{"oldText": "x"}], [[edit]], edit, [None], "x"):
             with self.subTest(edits):
                 self.refused(client, "edit_file", path=path, edits=edits)
         self.refused(client, "edit_file", path=self.path("{w}/b/secret"), edits=[edit])
@@ -263,7 +267,8 @@ relative = true
         client = self.files("--allow-arg", f"fs.read_text_file:path={self.a}/", rules=None)
         self.assertEqual(set(client.tools()), {"read_text_file"})
         self.assert_words(self.read(client, "{a}/x"), "content of a/x")
-        for template in ("{w}/b/secret", "{w}/a-evil/x", "{a}/../b/secret", "{a}", "x", "{a}/%2e%2e/b/secret", "//etc/passwd"):
+        for template in ("{w}/b/secret", "{w}/a-evil/x", "{a}/../b/secret", "{a}", "x", "{a}/%2e%2e/b/secret",
+                         "//etc/passwd"):
             with self.subTest(template):
                 self.refused(client, "read_text_file", path=self.path(template))
         for value in NOT_PATHS:
@@ -332,19 +337,22 @@ class Commands(mediation_case.Case):
         status, out, err = self.glove("mcp", "tools", *self.upstream("a", *self.actor()), "--allow", "a.atc")
         self.assertIn("atc", out + err, status)
 
+    def tools_by(self, policy):
+        return self.glove("mcp", "tools", *self.upstream("a", *self.actor()), "--policy", policy)
+
     def test_a_policy_that_others_can_change_is_no_policy(self):
         name = self.place.path("tools.toml")
         with open(name, "w", encoding="utf-8") as file:
             file.write('[tool."a.act"]\nallow = true\n')
         for mode, good in ((0o600, True), (0o400, True), (0o644, False), (0o660, False), (0o602, False)):
             os.chmod(name, mode)
-            done = self.glove("mcp", "tools", *self.upstream("a", *self.actor()), "--policy", name)
+            done = self.tools_by(name)
             self.assertEqual(done[0] == 0, good, (oct(mode), done))
         os.chmod(name, 0o600)
         os.symlink(name, name + ".link")
-        self.assertNotEqual(self.glove("mcp", "tools", *self.upstream("a", *self.actor()), "--policy", name + ".link")[0], 0)
+        self.assertNotEqual(self.tools_by(name + ".link")[0], 0)
         os.link(name, name + ".second")
-        self.assertNotEqual(self.glove("mcp", "tools", *self.upstream("a", *self.actor()), "--policy", name)[0], 0)
+        self.assertNotEqual(self.tools_by(name)[0], 0)
 
     def test_rules_that_are_not_understood_start_nothing(self):
         for text in ('[tool."a.act"]\nallow = "yes"\n', '[tool."a.act"]\nalow = true\n', '[tol."a.act"]\n', "[tool",
@@ -355,7 +363,7 @@ class Commands(mediation_case.Case):
                 with open(name, "w", encoding="utf-8") as file:
                     file.write(text)
                 os.chmod(name, 0o600)
-                status, _, err = self.glove("mcp", "tools", *self.upstream("a", *self.actor()), "--policy", name)
+                status, _, err = self.tools_by(name)
                 self.assertNotEqual(status, 0)
                 self.assertIn("tools.toml", err)
         self.assertEqual(self.arrived(), [])

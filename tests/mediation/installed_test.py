@@ -25,7 +25,8 @@ class Pins(inside.Case):
         with open(os.path.join(PINS, "package.json"), encoding="utf-8") as file:
             wanted = json.load(file)["dependencies"]
         for name, version in wanted.items():
-            with open(os.path.join(mediation_case.TOOLS, "node_modules", name, "package.json"), encoding="utf-8") as file:
+            there = os.path.join(mediation_case.TOOLS, "node_modules", name, "package.json")
+            with open(there, encoding="utf-8") as file:
                 self.assertEqual(json.load(file)["version"], version)
             self.assertEqual(packages[f"node_modules/{name}"]["version"], version)
 

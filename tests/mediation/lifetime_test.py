@@ -106,9 +106,9 @@ class OfRuns(mediation_case.Case):
     def run_glove(self, *parts):
         words = [word for part in parts[:-1] for word in part]
         with open(self.stderr_file, "ab") as errors:
-            process = subprocess.Popen([inside.GLOVE, "run", "--workspace", self.place.workspace, "--audit-log", self.log,
-                                        *words, "--", *parts[-1]], env=self.place.environment, cwd=self.place.workspace,
-                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
+            self.place.verb = "run"
+            process = self.place.start(*parts[-1], flags=["--audit-log", self.log, *words], stdin=subprocess.PIPE,
+                                       stdout=subprocess.PIPE, stderr=errors)
         self.addCleanup(inside.end, process)
         return process
 

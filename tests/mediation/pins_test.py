@@ -155,7 +155,8 @@ class Pins(mediation_case.Case):
 
     def test_pins_that_cannot_be_read_are_not_no_pins(self):
         self.use()
-        found = [os.path.join(at, name) for at, _, names in os.walk(self.place.state) for name in names if "pin" in at + name]
+        found = [os.path.join(at, name) for at, _, names in os.walk(self.place.state) for name in names
+                 if "pin" in at + name]
         self.assertTrue(found)
         for name in found:
             self.assertEqual(os.stat(name).st_mode & 0o077, 0, name)
@@ -192,7 +193,7 @@ class Texts(mediation_case.Case):
     def test_hidden_characters_are_taken_out_at_every_depth(self):
         hidden = "\x1b[31m\u200b\u202e\u2066\U000e0041\U000e007f\x07"
         tool = {"name": "act", "description": f"Does{hidden} it", "inputSchema": {
-            "type": "object", "properties": {"x": {"type": "string", "description": f"an{hidden} x", "enum": ["a", "b"]}}},
+            "type": "object", "properties": {"x": {"type": "string", "description": f"an{hidden} x"}}},
             "annotations": {"title": f"a{hidden}b"}}
         text = json.dumps(self.seen(tool).tools()["act"], ensure_ascii=False)
         for character in hidden.replace("[31m", ""):
@@ -209,14 +210,15 @@ class Texts(mediation_case.Case):
 
     def test_a_name_twice_hides_both(self):
         good = {"description": "d", "inputSchema": {"type": "object"}}
-        client = self.seen({**good, "name": "act"}, {**good, "name": "act", "description": "evil"}, {**good, "name": "other"})
+        client = self.seen({**good, "name": "act"}, {**good, "name": "act", "description": "evil"},
+                           {**good, "name": "other"})
         self.assertEqual(set(client.tools()), {"other"})
 
     def test_the_text_of_a_tool_that_is_not_allowed_reaches_nobody(self):
         client = self.serve(*self.upstream("a", *self.actor()), "--allow", "a.act", initialize=False)
-        client.put(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-            "protocolVersion": session.REVISION, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}) + "\n")
-        said = client.line() + b""
+        client.send("initialize", {"protocolVersion": session.REVISION, "capabilities": {},
+                                   "clientInfo": {"name": "t", "version": "1"}}, 1)
+        said = client.line()
         client.send("notifications/initialized")
         client.put('{"jsonrpc":"2.0","id":2,"method":"tools/list"}\n')
         said += client.line()

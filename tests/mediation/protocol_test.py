@@ -128,8 +128,8 @@ class Lines(mediation_case.Case):
                     self.assertIn(b'"result"', line)
                     self.assertIn(b'"id":' + token, line)
         # The same id again when the first has been answered, and the number beside the string.
-        self.client.put(b'{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"act","arguments":{"words":"n"}}}\n'
-                        b'{"jsonrpc":"2.0","id":"5","method":"tools/call","params":{"name":"act","arguments":{"words":"s"}}}\n')
+        for identifier, words in ((5, "n"), ("5", "s")):
+            self.client.send("tools/call", {"name": "act", "arguments": {"words": words}}, identifier)
         self.assert_words(self.client.answer(5), "n")
         self.assert_words(self.client.answer("5"), "s")
 
@@ -188,8 +188,8 @@ class Lines(mediation_case.Case):
         self.assertEqual(set(json.loads(session.words(said))), {"name", "arguments"})
 
     def test_arguments_arrive_as_they_were_meant(self):
-        given = {"do": "params", "text": "\u2028\u2029\u0085\u0000\U0001f600\u202e\"\\/\r\n", "number": 1.5, "large": 2 ** 53 + 1,
-                 "none": None, "list": [{"a": []}, False], "Do": "not"}
+        given = {"do": "params", "text": "\u2028\u2029\u0085\u0000\U0001f600\u202e\"\\/\r\n", "number": 1.5,
+                 "large": 2 ** 53 + 1, "none": None, "list": [{"a": []}, False], "Do": "not"}
         said = self.client.call("act", **given)
         self.assertEqual(json.loads(session.words(said))["arguments"], given)
         # Digits are not lost to floating point.
@@ -254,12 +254,14 @@ class Lines(mediation_case.Case):
                 self.client.receive()
 
     def test_unknown_methods_are_refused_and_unknown_notifications_borne(self):
-        for method in ("no/such", "resources/list", "resources/read", "prompts/list", "prompts/get", "completion/complete",
-                       "logging/setLevel", "tasks/list", "tasks/get", "tools/Call", "TOOLS/CALL", "sampling/createMessage",
-                       "roots/list", "notifications/initialized", "notifications/cancelled", ""):
+        for method in ("no/such", "resources/list", "resources/read", "prompts/list", "prompts/get",
+                       "completion/complete", "logging/setLevel", "tasks/list", "tasks/get", "tools/Call",
+                       "TOOLS/CALL", "sampling/createMessage", "roots/list",
+                       "notifications/initialized", "notifications/cancelled", ""):
             with self.subTest(method):
                 self.assert_failed(self.client.request(method, {}), NO_METHOD, INVALID_REQUEST)
-        for method in ("notifications/no-such", "tools/call", "notifications/message", "notifications/tools/list_changed"):
+        for method in ("notifications/no-such", "tools/call", "notifications/message",
+                       "notifications/tools/list_changed"):
             self.client.send(method, {"name": "act", "arguments": {}})
         self.works()
         self.assertEqual(len(self.arrived("tools/call")), 1)
@@ -267,7 +269,8 @@ class Lines(mediation_case.Case):
         self.assertEqual(methods - {"initialize", "notifications/initialized", "tools/list", "tools/call"}, set())
 
     def test_answers_that_nobody_waits_for_are_dropped(self):
-        for line in (b'{"jsonrpc":"2.0","id":1,"result":{}}', b'{"jsonrpc":"2.0","id":"x","error":{"code":1,"message":"m"}}'):
+        for line in (b'{"jsonrpc":"2.0","id":1,"result":{}}',
+                     b'{"jsonrpc":"2.0","id":"x","error":{"code":1,"message":"m"}}'):
             self.client.put(line + b"\n")
         self.works()
 

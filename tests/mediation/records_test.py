@@ -184,8 +184,7 @@ class Unrecorded(mediation_case.Case):
     def test_a_file_that_may_not_grow(self):
         def limit():
             resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
-        client = self.connect(self.serve_command(*self.upstream("a", *self.actor()), "--tool-names", "bare", "--allow", "a.*"),
-                              preexec_fn=limit)
+        client = self.act(preexec_fn=limit)
         answered = self.until_the_end(client)
         self.assertTrue(3 < answered < 40, answered)
         self.assertLessEqual(os.path.getsize(self.log), 20_000)

@@ -24,7 +24,8 @@ class Session:
     def __init__(self, command=None, path=None, **options):
         self.process = self.socket = None
         if command:
-            self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, **options)
+            self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0,
+                                            **options)
             self.writing, self.reading = self.process.stdin.fileno(), self.process.stdout.fileno()
         else:
             self.socket = socket.socket(socket.AF_UNIX)

@@ -129,10 +129,13 @@ const server = new Server({ name: 'conformance-fixture', version: '1.0.0' }, {
 
 const handlers = [
   [types.ListToolsRequestSchema, () => ({
-    tools: Object.entries(TOOLS).map(([name, [inputSchema]]) => ({ name, description: `Does ${name}`, inputSchema })) })],
-  [types.CallToolRequestSchema, ({ params }, extra) => known(TOOLS, 'tool', params.name)[1](params.arguments ?? {}, extra)],
+    tools: Object.entries(TOOLS).map(([name, [inputSchema]]) => (
+      { name, description: `Does ${name}`, inputSchema })) })],
+  [types.CallToolRequestSchema, ({ params }, extra) => (
+    known(TOOLS, 'tool', params.name)[1](params.arguments ?? {}, extra))],
   [types.ListPromptsRequestSchema, () => ({
-    prompts: Object.entries(PROMPTS).map(([name, [args]]) => ({ name, description: `Is ${name}`, arguments: args })) })],
+    prompts: Object.entries(PROMPTS).map(([name, [args]]) => (
+      { name, description: `Is ${name}`, arguments: args })) })],
   [types.GetPromptRequestSchema, ({ params }) => known(PROMPTS, 'prompt', params.name)[1](params.arguments ?? {})],
   [types.ListResourcesRequestSchema, () => ({
     resources: Object.entries(RESOURCES).map(([uri, { mimeType }]) => (
@@ -143,7 +146,8 @@ const handlers = [
   [types.SubscribeRequestSchema, () => ({})],
   [types.UnsubscribeRequestSchema, () => ({})],
   [types.SetLevelRequestSchema, () => ({})],
-  [types.CompleteRequestSchema, () => ({ completion: { values: ['paris', 'park', 'party'], total: 3, hasMore: false } })],
+  [types.CompleteRequestSchema, () => ({
+    completion: { values: ['paris', 'park', 'party'], total: 3, hasMore: false } })],
 ];
 for (const [schema, handler] of handlers) server.setRequestHandler(schema, handler);
 await server.connect(new StdioServerTransport());

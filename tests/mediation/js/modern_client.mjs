@@ -6,7 +6,8 @@ const { Client } = need('@modelcontextprotocol/client');
 const { StdioClientTransport } = need('@modelcontextprotocol/client/stdio');
 
 const [tool, command, ...args] = process.argv.slice(2);
-const client = new Client({ name: 'modern', version: '1.0.0' }, { capabilities: {}, versionNegotiation: { mode: 'auto' } });
+const client = new Client({ name: 'modern', version: '1.0.0' },
+  { capabilities: {}, versionNegotiation: { mode: 'auto' } });
 await client.connect(new StdioClientTransport({ command, args, env: process.env, stderr: 'inherit' }));
 const { tools } = await client.listTools();
 const said = await client.callTool({ name: tool, arguments: { message: 'hello' } });

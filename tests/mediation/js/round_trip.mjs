@@ -13,7 +13,8 @@ const client = new Client({ name: 'round-trip', version: '1.0.0' },
   { capabilities: { elicitation: { form: {} }, sampling: {}, roots: { listChanged: true } } });
 client.setRequestHandler(types.ElicitRequestSchema, async () => {
   count('elicitation');
-  return { action: 'accept', content: { name: 'somebody', check: true, email: 'a@agent.example', integer: 1, number: 1 } };
+  const content = { name: 'somebody', check: true, email: 'a@agent.example', integer: 1, number: 1 };
+  return { action: 'accept', content };
 });
 client.setRequestHandler(types.CreateMessageRequestSchema, async () => {
   count('sampling');
@@ -55,7 +56,8 @@ for (const { name, inputSchema } of tools) {
 
 const LONG = 'trigger-long-running-operation';
 const steps = [];
-seen.progress = { steps, result: await plainly(LONG, { duration: 1, steps: 4 }, { onprogress: (step) => steps.push(step) }) };
+const onprogress = (step) => steps.push(step);
+seen.progress = { steps, result: await plainly(LONG, { duration: 1, steps: 4 }, { onprogress }) };
 const abort = new AbortController();
 setTimeout(() => abort.abort('enough'), 300);
 seen.aborted = await plainly(LONG, { duration: 5, steps: 5 }, { signal: abort.signal });
