@@ -121,14 +121,14 @@ class Hostile(mediation_case.Case):
         self.assertEqual(client.heard, [])
         self.good(client)
 
-    def test_a_storm_of_changed_lists_is_one_or_two_questions(self):
+    def test_a_storm_of_changed_lists_is_a_question_or_two(self):
         client = self.beside()
         before = len(self.arrived("tools/list"))
         self.assert_words(client.call("bad__act", do="storm", count=500), "stormed")
-        self.again(client, "bad__act")
-        time.sleep(0.5)
+        time.sleep(3)
         asked = len(self.arrived("tools/list")) - before
-        self.assertTrue(1 <= asked <= 20, asked)
+        self.assertTrue(1 <= asked <= 4, asked)
+        self.assert_words(client.call("bad__act", words="on"), "on")
         # The list is the same: the agent hears nothing of it.
         self.assertEqual([each for each in client.heard if "list_changed" in each.get("method", "")], [])
 
