@@ -12,7 +12,8 @@ EVERYTHING = mediation_case.node(mediation_case.EVERYTHING)
 # What the server offers to a client that does without sampling, forms and roots.
 PLAIN = {"echo", "get-annotated-message", "get-env", "get-resource-links", "get-resource-reference",
          "get-structured-content", "get-sum", "get-tiny-image", "gzip-file-as-resource", "toggle-simulated-logging",
-         "toggle-subscriber-updates", "trigger-long-running-operation", "simulate-research-query"}
+         "toggle-subscriber-updates", "trigger-long-running-operation"}
+TASK = "simulate-research-query"  # can only be called as a task
 
 
 class RoundTrip(mediation_case.Case):
@@ -50,13 +51,13 @@ class RoundTrip(mediation_case.Case):
         direct = self.seen(EVERYTHING)
         self.assertTrue(direct["odd"] and direct["large"])
         self.assertGreater(direct["counts"]["roots"], 0)
-        self.assertTrue(PLAIN < {tool["name"] for tool in direct["tools"]})
+        self.assertTrue({*PLAIN, TASK} < {tool["name"] for tool in direct["tools"]})
 
         with self.subTest("the defaults"):
             seen = self.seen(self.behind_glove())
             self.same(direct, seen, False)
             names = {tool["name"] for tool in seen["tools"]}
-            self.assertTrue(PLAIN <= names, names)
+            self.assertEqual(names & {*PLAIN, TASK}, PLAIN)
             self.assertFalse({name for name in names if "sampling" in name or "elicitation" in name}, names)
             self.assertIsNone(seen["resources"])
             self.assertIsNone(seen["prompts"])
@@ -104,7 +105,7 @@ class Inspector(mediation_case.Case):
         glove = self.configured("--allow", "e.echo", "--allow", "e.get-sum")
         status, out, err = self.inspect(glove, "--method", "tools/list")
         self.assertEqual(status, 0, out + err + self.stderr())
-        for name in PLAIN:
+        for name in {*PLAIN, TASK}:
             self.assertEqual(f"e__{name}" in out, name in ("echo", "get-sum"), name)
         status, out, err = self.inspect(glove, "--method", "tools/call", "--tool-name", "e__echo",
                                         "--tool-arg", "message=hello")

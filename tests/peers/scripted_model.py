@@ -24,7 +24,7 @@ def text_of(content):
     if isinstance(content, list):
         return "".join(text_of(part) for part in content)
     if isinstance(content, dict):
-        return content.get("text") or content.get("output") or ""
+        return content.get("text") or content.get("output") or content.get("error") or ""
     return content or ""
 
 
