@@ -47,13 +47,14 @@ constexpr auto fields = wire::table(
     wire::row<&event::latency_ns, any_number>("latency_ns"),
     wire::row<&event::run, free_text{}>("run"), wire::row<&event::call, free_text{}>("call"));
 
+// Whatever a message may hold, the arguments of a call may.
 constexpr json::limits bounds{.bytes = longest_line,
-                              .depth = 32,
-                              .members = 1024,
+                              .depth = json::max_depth,
+                              .members = 1UL << 20,
                               .elements = 1UL << 20,
                               .values = 1UL << 21,
                               .string_bytes = longest_line,
-                              .number_bytes = 32,
+                              .number_bytes = longest_line,
                               .form = json::numbers::any,
                               .zero = json::nul::allowed};
 
@@ -68,21 +69,37 @@ constexpr json::limits bounds{.bytes = longest_line,
     return found == nullptr ? std::nullopt : found->as_signed();
 }
 
-// Members that other versions may add are no fault; another type of ours is left out.
+void read_words(record& out, const json::value& arguments) {
+    const auto* const argv = arguments.find("argv");
+    const auto* const words = argv == nullptr ? nullptr : argv->as_array();
+    if (words == nullptr) return;
+    for (const auto& word : *words)
+        if (const auto* const text = word.as_string(); text != nullptr) out.argv.push_back(*text);
+}
+
+// Only what Glove itself has said is looked into: the arguments of a call are the agent's words,
+// which could say that it sent nothing. Members that other versions may add are no fault; another
+// type of ours is left out.
 [[nodiscard]] auto read_arguments(record& out) -> result<> {
     if (!out.data.arguments) return {};
     GLOVE_TRY(const auto arguments, json::read(*out.data.arguments, bounds));
-    if (const auto* const argv = arguments.find("argv"); argv != nullptr)
-        if (const auto* const words = argv->as_array(); words != nullptr)
-            for (const auto& word : *words)
-                if (const auto* const text = word.as_string(); text != nullptr)
-                    out.argv.push_back(*text);
-    if (const auto* const cause = arguments.find("cause"); cause != nullptr)
-        if (const auto* const text = cause->as_string(); text != nullptr) out.cause = *text;
-    out.code = number_in(arguments, "code");
-    out.signal = number_in(arguments, "signal");
-    out.sent = count_in(arguments, "sent");
-    out.received = count_in(arguments, "received");
+    switch (out.data.action) {
+    case action::agent_launch: read_words(out, arguments); break;
+    case action::agent_exit:
+        if (const auto* const cause = arguments.find("cause"); cause != nullptr)
+            if (const auto* const text = cause->as_string(); text != nullptr) out.cause = *text;
+        out.code = number_in(arguments, "code");
+        out.signal = number_in(arguments, "signal");
+        break;
+    case action::egress:
+        out.sent = count_in(arguments, "sent");
+        out.received = count_in(arguments, "received");
+        break;
+    case action::list_tools:
+    case action::call_tool:
+    case action::initialize:
+    case action::ssh_sign: break;
+    }
     return {};
 }
 

@@ -32,8 +32,10 @@ namespace {
 }
 
 [[nodiscard]] auto subject_of(const record& of) -> std::string {
-    if (of.data.tool) return *of.data.tool;
-    return command_text(of.argv);
+    if (!of.data.tool) return command_text(of.argv);
+    if (of.data.action != action::call_tool || of.data.arguments.value_or("{}") == "{}")
+        return *of.data.tool;
+    return *of.data.tool + " " + *of.data.arguments;
 }
 
 } // namespace

@@ -43,14 +43,14 @@ struct log_words {
 
 void declare(CLI::App& app, log_words& words) {
     auto& filter = words.request.filter;
-    app.description("Show what runs did: commands, and connections through their border.");
+    app.description("Show what runs did: commands, connections and calls of tools.");
     app.add_option("FILE", words.request.files,
                    "Audit files; without one, those of the newest runs");
     app.add_option("--status", filter.states, "Only these: ok, execution_error, open, lost ...")
         ->type_name("WORD")
         ->allow_extra_args(false)
         ->check(one_of(states()));
-    app.add_option("--action", filter.actions, "Only these: agent_launch, egress ...")
+    app.add_option("--action", filter.actions, "Only these: agent_launch, egress, call_tool ...")
         ->type_name("WORD")
         ->allow_extra_args(false)
         ->check(one_of(actions()));

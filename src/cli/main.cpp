@@ -20,7 +20,7 @@ constexpr std::array verb_table{
          declare_profile},
     verb{"doctor", "Try what Glove needs of this machine, and name the mends", doctor_verb,
          declare_doctor},
-    verb{"log", "Show what runs did: commands and connections", log_verb, declare_log},
+    verb{"log", "Show what runs did: commands, connections, calls of tools", log_verb, declare_log},
     verb{"home", "The homes that agents keep: list, show, remove, import", home_verb, declare_home},
     verb{"quarantine", "Move away what a run left at protected places", quarantine_verb,
          declare_quarantine},

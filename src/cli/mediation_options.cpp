@@ -129,8 +129,8 @@ constexpr std::size_t longest_tool_name = 128;
         const auto word = list.substr(0, list.find(','));
         if (!mcp::relayable(word))
             return wrong("--relay: " + in_quotes(word) + " cannot be relayed",
-                         "take some of resources, prompts, completion, logging, sampling, "
-                         "elicitation and roots");
+                         "take some of resources, prompts, completion, logging, sampling "
+                         "and elicitation");
         if (std::ranges::count(out, word) == 0) out.emplace_back(word);
         list.remove_prefix(std::min(word.size() + 1, list.size()));
     }

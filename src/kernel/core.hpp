@@ -30,7 +30,6 @@ inline constexpr unsigned most_pages = 1000;
 inline constexpr std::size_t most_asks = 64;           // open at one agent
 inline constexpr std::size_t most_subscriptions = 256; // of one agent
 inline constexpr seconds between_listings{1};
-inline constexpr seconds optional_patience{10}; // how long agents wait for servers they can miss
 
 struct open_request {
     std::uint32_t hash = 0; // of the agent's id

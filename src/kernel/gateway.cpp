@@ -69,7 +69,7 @@ gateway::state::state(gateway_options wanted, const gateway_parts& given)
 
 auto gateway::state::is_ready() const -> bool {
     return std::ranges::all_of(ups, [&](const upstream& each) {
-        return each.settled || (!each.wish.required && now - began >= optional_patience);
+        return each.settled || (!each.wish.required && now - began >= options.optional_patience);
     });
 }
 
@@ -87,7 +87,7 @@ auto gateway::state::deadline() -> std::optional<nanoseconds> {
                 if (list.again && !list.running) add(list.began + between_listings);
         waits = waits || !each.settled;
     }
-    if (waits && now - began < optional_patience) add(began + optional_patience);
+    if (waits && now - began < options.optional_patience) add(began + options.optional_patience);
     return out_time;
 }
 
@@ -138,13 +138,18 @@ gateway::gateway(std::unique_ptr<state> made) : state_{std::move(made)} {}
 gateway::gateway(gateway&&) noexcept = default;
 gateway::~gateway() = default;
 
-auto gateway::make(gateway_options options, const gateway_parts& parts) -> result<gateway> {
+auto check_names(const gateway_options& options) -> result<> {
     GLOVE_CHECK(check_renames(options));
     if (options.names == tool_names::bare && options.upstreams.size() > 1)
         return fail(errc::invalid_input, "mcp.tool_names",
                     "bare names need exactly one upstream, and there are " +
                         std::to_string(options.upstreams.size()),
                     "--tool-names qualified, or --rename for the tools that need a name");
+    return {};
+}
+
+auto gateway::make(gateway_options options, const gateway_parts& parts) -> result<gateway> {
+    GLOVE_CHECK(check_names(options));
     return gateway{std::make_unique<state>(std::move(options), parts)};
 }
 
@@ -216,7 +221,7 @@ auto gateway::tools() const -> std::vector<seen_tool> {
         out.push_back({.upstream = each->server,
                        .tool = each->name,
                        .visible = each->visible,
-                       .definition = wire::json::to_text(each->definition),
+                       .definition = policy::canonical_definition(each->definition),
                        .shown = each->shown,
                        .why = each->why,
                        .pin = each->pin,
@@ -236,11 +241,29 @@ auto gateway::tools() const -> std::vector<seen_tool> {
     return out;
 }
 
+auto gateway::missing_tools() const -> std::vector<std::string> {
+    auto named = state_->parts.rules.named_tools();
+    for (const auto& [agents, servers] : state_->options.renames) named.push_back(servers);
+    const auto is_there = [&](const std::string& name) {
+        const auto server = name.substr(0, name.find('.'));
+        return std::ranges::any_of(state_->tools.all(),
+                                   [&](const auto& each) { return each->qualified == name; }) ||
+               std::ranges::any_of(state_->ups, [&](const auto& each) {
+                   return each.wish.name == server && each.now != kernel::upstream::phase::up;
+               });
+    };
+    std::erase_if(named, is_there);
+    std::ranges::sort(named);
+    const auto repeated = std::ranges::unique(named);
+    named.erase(repeated.begin(), repeated.end());
+    return named;
+}
+
 auto gateway::upstreams() const -> std::vector<seen_upstream> {
     std::vector<seen_upstream> out;
     for (const auto& each : state_->ups)
         out.push_back({.name = each.wish.name,
-                       .up = each.now == upstream::phase::up,
+                       .up = each.settled && each.problem.empty(),
                        .problem = each.problem,
                        .revision = std::string{each.revision}});
     return out;

@@ -60,7 +60,7 @@ void gateway::state::pin(std::vector<tool>& all) {
         compare(each);
         if (each.pin == policy::pin_state::first_use)
             fresh.push_back({ups[each.upstream].server, each.server, each.name, each.digest,
-                             wire::json::to_text(each.definition)});
+                             policy::canonical_definition(each.definition)});
     }
     if (!fresh.empty() && options.pins_first_use) {
         if (const auto added = parts.pins->add(std::move(fresh)); !added)

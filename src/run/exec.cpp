@@ -263,7 +263,7 @@ struct tool_streams {
                             .tools = tools ? &*tools : nullptr,
                             .release = release});
     facts.layers = agent.layers();
-    if (tools) tools->finish(inbox.descriptor());
+    if (tools) finish_tools(*tools, inbox);
     const auto signed_off = finish_ssh_agent(signer, facts);
     if (ended && !signed_off) ended = std::unexpected(signed_off.error());
     if (!network) return ended;

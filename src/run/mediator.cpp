@@ -2,6 +2,7 @@
 #include "run/mediator.hpp"
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <fcntl.h>
 #include <glove/base/text.hpp>
@@ -95,7 +96,7 @@ auto mediator::start(const kernel::mediation& what, std::optional<agent_ends> en
 }
 
 mediator::~mediator() {
-    if (process_ && control_) wait_for_end(-1);
+    if (process_ && control_) finish(-1, {});
 }
 
 void mediator::take(std::string_view message) {
@@ -145,20 +146,32 @@ void mediator::serve(sys::unique_fd listener) {
                std::strerror(errno);
 }
 
-void mediator::wait_for_end(int hurry) {
+void mediator::finish(int hurry, const std::function<bool()>& is_meant) {
     if (!process_) return;
     control_ = {};
-    const auto deadline = sys::system_clock{}.monotonic() + finish_patience;
-    std::array<::pollfd, 2> sources{
-        {{process_->descriptor().get(), POLLIN, 0}, {hurry, POLLIN, 0}}};
-    for (int left = 1; left > 0 && sources[0].revents == 0 && sources[1].revents == 0;) {
-        left = milliseconds_until(deadline);
-        if (::poll(sources.data(), sources.size(), left) < 0 && errno != EINTR) break;
+    const auto wait = [&](std::chrono::nanoseconds at_most, int also) {
+        const auto deadline = sys::system_clock{}.monotonic() + at_most;
+        for (int left = 1; left > 0;) {
+            left = milliseconds_until(deadline);
+            std::array<::pollfd, 2> sources{
+                {{process_->descriptor().get(), POLLIN, 0}, {also, POLLIN, 0}}};
+            (void)::poll(sources.data(), sources.size(), left);
+            if (sources[0].revents != 0) return true;
+            if (sources[1].revents != 0 && is_meant()) return false;
+        }
+        return false;
+    };
+    if (!wait(finish_patience, hurry)) {
+        (void)process_->signal(SIGTERM);
+        // Whatever of it is left; the servers end with it.
+        if (!wait(last_patience, -1)) (void)process_->signal_group(SIGKILL);
     }
-    process_.reset(); // kills it, if it is still there
+    process_.reset();
 }
 
-void mediator::finish(sys::fd_ref hurry) { wait_for_end(hurry.get()); }
+void mediator::finish(sys::fd_ref hurry, const std::function<bool()>& is_meant) {
+    finish(hurry.get(), is_meant);
+}
 
 auto rules_of(kernel::mediation what, std::string program) -> result<std::vector<std::string>> {
     what.task = kernel::task::check;

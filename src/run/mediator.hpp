@@ -6,6 +6,7 @@
 #pragma once
 #include <array>
 #include <chrono>
+#include <functional>
 #include <glove/base/error.hpp>
 #include <glove/kernel/mediation.hpp>
 #include <glove/sys/child_process.hpp>
@@ -44,15 +45,16 @@ public:
     void serve(sys::unique_fd listener);
 
     // Ends it, and waits until it and the servers are gone: for `finish_patience`, or until
-    // `hurry` is readable; then it is killed.
-    void finish(sys::fd_ref hurry);
+    // `hurry` is readable and `is_meant`; then it is asked once more, and killed after
+    // `last_patience`.
+    void finish(sys::fd_ref hurry, const std::function<bool()>& is_meant);
 
 private:
     mediator(sys::child_process process, sys::unique_fd control, std::chrono::nanoseconds patience)
         : process_{std::move(process)}, control_{std::move(control)}, patience_{patience} {}
     void take(std::string_view message);
     void gone();
-    void wait_for_end(int hurry);
+    void finish(int hurry, const std::function<bool()>& is_meant);
 
     std::optional<sys::child_process> process_;
     sys::unique_fd control_;
@@ -61,7 +63,8 @@ private:
     std::optional<std::string> end_;
 };
 
-inline constexpr std::chrono::seconds finish_patience{12};
+inline constexpr std::chrono::seconds finish_patience{10};
+inline constexpr std::chrono::seconds last_patience{2};
 
 // The rules of a mediation as glove-mediator understands them, a line each. Starts no server.
 [[nodiscard]] auto rules_of(kernel::mediation what, std::string program = {})

@@ -360,6 +360,13 @@ auto signal_inbox::take() -> std::optional<received> {
                     .typed = info.ssi_code == SI_KERNEL};
 }
 
+void finish_tools(mediator& tools, signal_inbox& inbox) {
+    tools.finish(inbox.descriptor(), [&inbox] {
+        const auto got = inbox.take();
+        return got && asks_to_end(got->number);
+    });
+}
+
 auto supervise(const supervised& run) -> result<outcome> { return watch{run}.run(); }
 
 } // namespace glove::run

@@ -72,4 +72,7 @@ struct supervised {
 };
 [[nodiscard]] auto supervise(const supervised& run) -> result<outcome>;
 
+// Ends the mediator of a run that is over; whoever asks Glove to end meanwhile is heard.
+void finish_tools(mediator& tools, signal_inbox& inbox);
+
 } // namespace glove::run

@@ -8,6 +8,7 @@
 #include <boost/system/error_code.hpp>
 #include <cstddef>
 #include <glove/wire/json.hpp>
+#include <iterator>
 #include <utility>
 
 namespace glove::wire::json {
@@ -21,9 +22,8 @@ constexpr const char* out_of_range = "the exponent is out of range";
 
 struct level {
     kind type = kind::array;
-    std::string name; // of the member under construction
-    array elements;
-    object members;
+    std::size_t first = 0; // of its values
+    std::size_t names = 0; // where those of its members begin
 };
 
 struct refusal {
@@ -34,6 +34,13 @@ struct refusal {
 
 // Sorting keeps hostile objects at n log n, where a hash table could be made to collide.
 [[nodiscard]] auto repeated_name(const object& members) -> const std::string* {
+    constexpr std::size_t few = 12;
+    if (members.size() <= few) {
+        for (std::size_t i = 1; i < members.size(); ++i)
+            for (std::size_t j = 0; j < i; ++j)
+                if (members[i].name == members[j].name) return &members[i].name;
+        return nullptr;
+    }
     std::vector<const std::string*> names;
     names.reserve(members.size());
     for (const auto& m : members) names.push_back(&m.name);
@@ -59,13 +66,18 @@ public:
     auto on_object_begin(error_code& ec) -> bool { return open(kind::object, ec); }
 
     auto on_array_end(std::size_t, error_code& ec) -> bool {
-        auto done = std::move(levels_.back().elements);
-        levels_.pop_back();
+        const auto from = values_.begin() + static_cast<std::ptrdiff_t>(levels_.back().first);
+        array done{std::make_move_iterator(from), std::make_move_iterator(values_.end())};
+        drop_level();
         return attach(std::move(done), ec);
     }
     auto on_object_end(std::size_t, error_code& ec) -> bool {
-        auto done = std::move(levels_.back().members);
-        levels_.pop_back();
+        const auto& top = levels_.back();
+        object done;
+        done.reserve(count());
+        for (std::size_t i = 0; i < count(); ++i)
+            done.push_back({std::move(names_[top.names + i]), std::move(values_[top.first + i])});
+        drop_level();
         if (const auto* name = repeated_name(done))
             return refuse(ec, errc::invalid_input, "json.repeated",
                           "the member \"" + readable_name(*name) + "\" appears twice");
@@ -77,10 +89,9 @@ public:
     }
     auto on_key(std::string_view part, std::size_t, error_code& ec) -> bool {
         if (!gather(part, ec)) return false;
-        auto& top = levels_.back();
-        if (top.members.size() == bounds_.members)
+        if (count() == bounds_.members)
             return refuse(ec, errc::limit_exceeded, "json.members", "the object has too many");
-        top.name = std::exchange(text_, {});
+        names_.push_back(std::exchange(text_, {}));
         return true;
     }
     auto on_string_part(std::string_view part, std::size_t, error_code& ec) -> bool {
@@ -116,10 +127,13 @@ public:
     [[nodiscard]] auto why() const noexcept -> const std::optional<refusal>& { return why_; }
     [[nodiscard]] auto path() const -> std::string {
         std::string out = "$";
-        for (const auto& at : levels_) {
-            if (at.type == kind::array)
-                out.append("[").append(std::to_string(at.elements.size())).append("]");
-            else if (!at.name.empty()) out.append(".").append(readable_name(at.name));
+        for (std::size_t i = 0; i < levels_.size(); ++i) {
+            const auto& at = levels_[i];
+            const bool inmost = i + 1 == levels_.size();
+            const auto count = (inmost ? values_.size() : levels_[i + 1].first) - at.first;
+            const auto names = (inmost ? names_.size() : levels_[i + 1].names) - at.names;
+            if (at.type == kind::array) out.append("[").append(std::to_string(count)).append("]");
+            else if (names > count) out.append(".").append(readable_name(names_[at.names + count]));
         }
         return out;
     }
@@ -133,11 +147,10 @@ private:
 
     // Every value passes here before it is stored.
     auto admit(error_code& ec) -> bool {
-        if (values_ == bounds_.values)
+        if (total_ == bounds_.values)
             return refuse(ec, errc::limit_exceeded, "json.values", "the text holds too many");
-        ++values_;
-        if (!levels_.empty() && levels_.back().elements.size() == bounds_.elements &&
-            levels_.back().type == kind::array)
+        ++total_;
+        if (!levels_.empty() && levels_.back().type == kind::array && count() == bounds_.elements)
             return refuse(ec, errc::limit_exceeded, "json.elements", "the array has too many");
         return true;
     }
@@ -146,8 +159,22 @@ private:
         if (levels_.size() >= std::min(bounds_.depth, max_depth))
             return refuse(ec, errc::limit_exceeded, "json.depth", "nested too deeply");
         if (!admit(ec)) return false;
-        levels_.emplace_back().type = type;
+        if (levels_.empty()) {
+            levels_.reserve(few_levels);
+            names_.reserve(few_values);
+            values_.reserve(few_values);
+        }
+        levels_.push_back({type, values_.size(), names_.size()});
         return true;
+    }
+
+    [[nodiscard]] auto count() const -> std::size_t {
+        return values_.size() - levels_.back().first;
+    }
+    void drop_level() {
+        values_.resize(levels_.back().first);
+        names_.resize(levels_.back().names);
+        levels_.pop_back();
     }
 
     auto attach(value done, error_code&) -> bool {
@@ -155,9 +182,7 @@ private:
             root_ = std::move(done);
             return true;
         }
-        auto& top = levels_.back();
-        if (top.type == kind::array) top.elements.push_back(std::move(done));
-        else top.members.push_back(member{std::move(top.name), std::move(done)});
+        values_.push_back(std::move(done));
         return true;
     }
 
@@ -181,10 +206,15 @@ private:
         return attach(std::move(*made), ec);
     }
 
+    // Enough for what is read most, so that it costs one allocation each.
+    static constexpr std::size_t few_levels = 8, few_values = 16;
+
     limits bounds_;
     std::vector<level> levels_;
-    std::string text_; // the string, name or number under construction
-    std::size_t values_ = 0;
+    std::vector<value> values_; // of all levels
+    std::vector<std::string> names_;
+    std::string text_;      // the string, name or number under construction
+    std::size_t total_ = 0; // of values
     value root_;
     std::optional<refusal> why_;
 };

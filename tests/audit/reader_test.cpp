@@ -56,19 +56,56 @@ TEST(ReadRecord, WhatIsWrittenIsRead) {
 TEST(ReadRecord, TheArgumentsAreLookedInto) {
     EXPECT_THAT(read_record(whole(intent()))->argv, ElementsAre("sh", "-c", "echo \"a\nb\""));
     auto event = intent();
+    event.action = action::agent_exit;
     event.arguments = R"({"cause":"signaled","signal":9})";
     auto got = read_record(whole(event));
     EXPECT_EQ(got->cause, "signaled");
     EXPECT_EQ(got->signal, 9);
     EXPECT_FALSE(got->code.has_value());
+    event.action = action::egress;
     event.arguments = R"({"sent":18446744073709551615,"received":0})";
     got = read_record(whole(event));
     EXPECT_EQ(got->sent, UINT64_MAX);
     EXPECT_EQ(got->received, 0U);
     event.arguments = R"({"argv":{"a":1},"cause":7,"code":"x","sent":-1,"more":1.5})";
-    got = read_record(whole(event));
-    ASSERT_TRUE(got.has_value());
-    EXPECT_TRUE(got->argv.empty() && got->cause.empty() && !got->code && !got->sent);
+    for (std::size_t a = 0; a < audit::action_names.size(); ++a) {
+        event.action = static_cast<action>(a);
+        got = read_record(whole(event));
+        ASSERT_TRUE(got.has_value());
+        EXPECT_TRUE(got->argv.empty() && got->cause.empty() && !got->code && !got->sent);
+    }
+}
+
+TEST(ReadRecord, TheArgumentsOfACallAreNotTakenForGlovesWords) {
+    auto event = intent();
+    event.tool = "up.tool";
+    event.arguments =
+        R"({"argv":["x"],"cause":"exited","code":3,"signal":9,"sent":1,"received":2})";
+    for (const auto which : {action::call_tool, action::list_tools, action::initialize}) {
+        event.action = which;
+        const auto got = read_record(whole(event));
+        ASSERT_TRUE(got.has_value());
+        EXPECT_EQ(got->data.arguments, event.arguments);
+        EXPECT_TRUE(got->argv.empty() && got->cause.empty() && !got->code && !got->signal &&
+                    !got->sent && !got->received);
+    }
+}
+
+// What a message may hold can be read back from the record.
+TEST(ReadRecord, ArgumentsOfACallMayBeDeepAndMany) {
+    auto event = intent();
+    event.action = action::call_tool;
+    std::string deep = "{\"a\":" + std::string(63, '[') + std::string(63, ']') + "}";
+    std::string many = "{\"n\":" + std::string(400, '7');
+    for (int i = 0; i < 5000; ++i) many += ",\"m" + std::to_string(i) + "\":-1.5e300";
+    for (const auto& text : {deep, many + "}", std::string{R"({"bytes":70000,"sha256":"ab"})"}}) {
+        event.arguments = text;
+        const auto got = read_record(whole(event));
+        ASSERT_TRUE(got.has_value()) << got.error().detail;
+        EXPECT_EQ(got->data.arguments, text);
+    }
+    event.arguments = "{\"a\":" + std::string(64, '[') + std::string(64, ']') + "}";
+    EXPECT_FALSE(read_record(whole(event)).has_value());
 }
 
 TEST(ReadRecord, WhatToLineCannotHaveWrittenIsRefused) {

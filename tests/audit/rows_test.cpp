@@ -93,6 +93,45 @@ TEST(Join, AnOutcomeAloneIsARow) {
     EXPECT_FALSE(at.has_intent);
 }
 
+TEST(Join, ACallIsShownWithItsArguments) {
+    const auto what = [](action which, std::optional<std::string> tool,
+                         std::optional<std::string> arguments) {
+        auto call = made(which, status::pending, 10);
+        call.data.tool = std::move(tool);
+        call.data.arguments = std::move(arguments);
+        row_joiner joiner;
+        joiner.add(call, 0);
+        auto outcome = made(which, status::execution_error, 20);
+        outcome.data.error = "tool error";
+        const auto& at = joiner.add(outcome, 1);
+        EXPECT_EQ(at.action, which);
+        EXPECT_EQ(state_word(at), "execution_error");
+        EXPECT_EQ(at.error, "tool error");
+        return at.what;
+    };
+    EXPECT_EQ(what(action::call_tool, "up.tool", R"({"a":1})"), R"(up.tool {"a":1})");
+    EXPECT_EQ(what(action::call_tool, "up.tool", "{}"), "up.tool");
+    EXPECT_EQ(what(action::call_tool, "up.tool", {}), "up.tool");
+    EXPECT_EQ(what(action::initialize, "up", {}), "up");
+    EXPECT_EQ(what(action::initialize, "agent", R"({"revision":"x"})"), "agent");
+    EXPECT_EQ(what(action::list_tools, "agent", {}), "agent");
+    EXPECT_EQ(what(action::ssh_sign, "SHA256:x", R"({"bytes":1})"), "SHA256:x");
+}
+
+TEST(Join, ACallThatWasRefusedIsARowOfItsOwn) {
+    row_joiner joiner;
+    auto refused = made(action::call_tool, status::invalid_arguments, 10);
+    refused.data.tool = "up.write";
+    refused.data.error = "deny up.*";
+    const auto& at = joiner.add(refused, 0);
+    EXPECT_EQ(state_word(at), "invalid_arguments");
+    EXPECT_EQ(at.what, "up.write");
+    EXPECT_EQ(at.error, "deny up.*");
+    EXPECT_TRUE((row_filter{
+        .states = {}, .actions = {"call_tool"}, .since_ns = {}, .until_ns = {}, .run = {}}
+                     .matches(at)));
+}
+
 TEST(Join, HowACommandEndedIsTold) {
     const auto detail = [](std::string cause, std::optional<std::int64_t> code,
                            std::optional<std::int64_t> signal) {

@@ -104,6 +104,46 @@ TEST(Log, WithoutRecordsItSaysSo) {
     EXPECT_EQ(glove({"log"}, {{"XDG_STATE_HOME", "relative"}}).status, 2);
 }
 
+// Calls of tools, and what an agent could say in them.
+TEST(Log, CallsAreListedWithTheirArgumentsAndFiltered) {
+    const auto call = [](audit::status status, std::int64_t at, const std::string& name,
+                         const std::string& error = {}) {
+        return line({.action = audit::action::call_tool,
+                     .status = status,
+                     .at = at,
+                     .call = name,
+                     .tool = "files." + name,
+                     .arguments = status == audit::status::ok
+                                      ? ""
+                                      : R"({"code":3,"sent":1,"text":"a\u001b[2J"})",
+                     .error = error});
+    };
+    const auto text =
+        line({.action = audit::action::initialize, .at = noon, .tool = "files"}) +
+        line({.action = audit::action::list_tools, .at = noon + second, .tool = "agent"}) +
+        call(audit::status::pending, noon + 2 * second, "read") +
+        call(audit::status::ok, noon + 3 * second, "read") +
+        call(audit::status::invalid_arguments, noon + 4 * second, "write", "deny files.write");
+    const glove_program glove;
+    glove.place().file("desk/log", text);
+    const auto got = glove({"log", "log"});
+    EXPECT_EQ(got.status, 0) << got.err;
+    EXPECT_EQ(
+        got.out,
+        "TIME                  ACTION        STATUS              DURATION  SENT/RECEIVED  WHAT\n"
+        "2026-01-31T12:00:00Z  initialize    ok                  1.0s      -              files\n"
+        "2026-01-31T12:00:01Z  list_tools    ok                  1.0s      -              agent\n"
+        "2026-01-31T12:00:02Z  call_tool     ok                  1.0s      -              "
+        "files.read {\"code\":3,\"sent\":1,\"text\":\"a\\u001b[2J\"}\n"
+        "2026-01-31T12:00:04Z  call_tool     invalid_arguments   1.0s      -              "
+        "files.write {\"code\":3,\"sent\":1,\"text\":\"a\\u001b[2J\"}\n"
+        "    deny files.write\n");
+    const auto calls = glove({"log", "--action", "call_tool", "--status", "ok", "log"});
+    EXPECT_EQ(lines_of(calls.out), 2U);
+    EXPECT_THAT(calls.out, AllOf(HasSubstr("files.read"), Not(HasSubstr("files.write"))));
+    EXPECT_EQ(lines_of(glove({"log", "--json", "--action", "call_tool", "log"}).out), 3U);
+}
+
 TEST(Log, IntentsAndOutcomesAreJoined) {
     const glove_program glove;
     const auto file = glove.place().file("desk/log", whole_log());

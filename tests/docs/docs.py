@@ -369,6 +369,9 @@ def expected_tables(project):
             r'\{protected_in::(\w+),\s*"([^"]+)",\s*"([^"]+)"\}',
             project.read("include/glove/container/protected_names.hpp"))]
     yield story, "steps", [[f"`{name}`", None, layer] for name, layer in setup_steps(project)]
+    names, log_page = "include/glove/audit/names.hpp", "docs/log.md"
+    yield log_page, "actions", [[f"`{name}`"] for name in array(project, names, "action_names")]
+    yield log_page, "statuses", [[f"`{name}`"] for name in ["open", "lost"] + array(project, names, "status_names")[1:]]
     yield "docs/doctor.md", "checks", [[f"`{code}`"] for code in doctor_checks(project)]
     yield "docs/doctor.md", "checks", doctor_effects(project)
     page = "docs/profiles.md"

@@ -17,7 +17,7 @@ namespace glove::audit {
 // A whole command line fits, with every byte escaped twice.
 inline constexpr std::size_t longest_line = 16UL << 20;
 
-// An event with what its arguments say.
+// An event with what its arguments say, where they are Glove's own words.
 struct record {
     event data;
     std::vector<std::string> argv;               // of agent_launch

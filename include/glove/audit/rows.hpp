@@ -23,7 +23,7 @@ struct row {
     audit::status status = audit::status::pending; // of one that ended
     std::int64_t began_ns = 0;
     std::optional<std::int64_t> duration_ns;
-    std::string what;   // the command or the destination
+    std::string what;   // the command, the destination, the tool and its arguments
     std::string detail; // how a command ended, when not with 0
     std::optional<std::uint64_t> sent, received;
     std::string error;

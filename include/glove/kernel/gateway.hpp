@@ -57,6 +57,8 @@ struct gateway_options {
     std::chrono::milliseconds start_timeout{60'000}, call_timeout{300'000};
     std::uint64_t result_bytes = 10ULL << 20;
     bool instructions = true;
+    // How long agents wait for servers that are not required.
+    std::chrono::nanoseconds optional_patience = std::chrono::seconds{10};
     bool pins_first_use = true; // false: looks at pins and adds none
     std::string run, version;
     std::uint64_t call_prefix = 0; // random
@@ -93,9 +95,12 @@ struct gateway_counts {
                   dropped_notifications = 0, calls = 0, denied = 0;
 };
 
+// Whether names and renames can be as they are wanted.
+[[nodiscard]] auto check_names(const gateway_options& options) -> result<>;
+
 class gateway {
 public:
-    // Names, renames and relayed features that cannot be are an error.
+    // After `check_names`.
     [[nodiscard]] static auto make(gateway_options options, const gateway_parts& parts)
         -> result<gateway>;
     gateway(gateway&&) noexcept;
@@ -131,6 +136,8 @@ public:
 
     [[nodiscard]] auto tools() const -> std::vector<seen_tool>;
     [[nodiscard]] auto upstreams() const -> std::vector<seen_upstream>;
+    // Tools that rules or renames name exactly, and that their servers do not have.
+    [[nodiscard]] auto missing_tools() const -> std::vector<std::string>;
     [[nodiscard]] auto counts() const -> const gateway_counts&;
 
     struct state;

@@ -1,0 +1,134 @@
+// The loop around the gateway: one thread, one epoll, a turn at a time.
+//
+// Guarantees: in a turn each peer is read at most once; nothing leaves before the records of the
+// turn are where they belong, and when they cannot be, nothing leaves at all and the run ends.
+// Nothing here waits for a peer: what is not taken is kept, bounded, and a peer that is far behind
+// is not read from until it has caught up. While nothing happens, nothing runs.
+#pragma once
+#include "kernel/mediator_process/control.hpp"
+#include "kernel/mediator_process/peers.hpp"
+#include <array>
+#include <deque>
+#include <functional>
+#include <glove/kernel/gateway.hpp>
+#include <glove/sys/clock.hpp>
+#include <memory>
+#include <vector>
+
+struct epoll_event;
+
+namespace glove::kernel {
+
+struct service_options {
+    enum class kind : std::uint8_t {
+        serve,  // one agent on the standard streams
+        bridge, // agents connect
+        look,   // until the servers are up
+    };
+    kind what = kind::serve;
+    bool passes_errors_on = false; // what servers write to stderr
+};
+
+class service final : public outlet {
+public:
+    service(service_options options, const sys::clock& time, control channel);
+    service(const service&) = delete;
+    auto operator=(const service&) -> service& = delete;
+    ~service() override;
+
+    // Before `run`; the gateway has this for its outlet.
+    void attach(gateway& gate, const std::vector<mcp::upstream_wish>& upstreams);
+    // The status to end with: 0, 1 when a record could not be kept, 125 when it could not begin.
+    [[nodiscard]] auto run() -> int;
+    // Why it did not begin, or gave up.
+    [[nodiscard]] auto problem() const -> const std::optional<error>& { return problem_; }
+    [[nodiscard]] auto was_ready() const -> bool { return ready_; }
+
+    void to_agent(session_id to, std::string message) override;
+    void to_upstream(std::size_t to, std::string message) override;
+    void close_agent(session_id which) override;
+    void start_upstream(std::size_t which) override;
+    void stop_upstream(std::size_t which) override;
+    [[nodiscard]] auto waiting_for_agent(session_id which) const -> std::size_t override;
+    [[nodiscard]] auto waiting_for_upstream(std::size_t which) const -> std::size_t override;
+    void note(std::string words) override;
+
+private:
+    enum class source : std::uint8_t {
+        signals,
+        control,
+        listener,
+        agent_input,
+        agent_output,
+        server_input,
+        server_output,
+        server_errors,
+        server_end,
+    };
+    struct action {
+        enum class what : std::uint8_t { close_agent, start_upstream, stop_upstream } kind;
+        std::size_t which;
+    };
+
+    // service.cpp
+    [[nodiscard]] auto open() -> result<>;
+    void turn();
+    void handle(const ::epoll_event& event);
+    void finish_turn();
+    void carry_out(const action& wanted);
+    void take_signals();
+    void take_orders();
+    void reap_strangers();
+    void begin_end(std::string_view why);
+    void give_up(const error& why);
+    [[nodiscard]] auto is_done() const -> bool;
+    [[nodiscard]] auto milliseconds_to_wait() const -> int;
+    void own_deadlines();
+    void announce();
+    [[nodiscard]] auto watch(sys::fd_ref what, source kind, std::size_t index,
+                             std::uint32_t generation, std::uint32_t events) -> bool;
+    void rewatch(sys::fd_ref what, source kind, std::size_t index, std::uint32_t generation,
+                 std::uint32_t events);
+
+    // agents.cpp
+    [[nodiscard]] auto open_standard_agent() -> result<>;
+    void accept_agents();
+    void read_agent(std::size_t which);
+    void agent_gone(std::size_t which);
+    void drop_agent(std::size_t which);
+    void flush_agent(std::size_t which);
+    void look_after_agents();
+    void watch_agent(std::size_t which);
+    void agent_event(source kind, std::size_t which, std::uint32_t events);
+
+    // servers.cpp
+    void launch(std::size_t which);
+    void server_event(source kind, std::size_t which);
+    void read_server(std::size_t which);
+    void read_rest(std::size_t which);
+    void advance_server(std::size_t which);
+    void end_server(std::size_t which);
+    void flush_server(std::size_t which);
+    void hear_errors(std::size_t which);
+    void pause_servers();
+
+    service_options options_;
+    const sys::clock& time_;
+    control control_;
+    gateway* gate_ = nullptr;
+    std::vector<mcp::upstream_wish> wishes_;
+    sys::unique_fd epoll_, signals_, listener_;
+    std::array<agent_peer, most_sessions> agents_;
+    std::vector<server_peer> servers_;
+    std::vector<std::uint32_t> agents_to_flush_, servers_to_flush_;
+    std::deque<action> actions_;
+    std::vector<std::string> notes_; // before it is ready
+    std::optional<error> problem_;
+    std::chrono::nanoseconds now_{}, end_by_{};
+    std::size_t said_ = 0;
+    unsigned far_behind_ = 0; // agents whose queue is too long
+    bool ready_ = false, ending_ = false, given_up_ = false, had_agent_ = false;
+    bool child_ended_ = false;
+};
+
+} // namespace glove::kernel
