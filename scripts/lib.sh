@@ -82,3 +82,34 @@ fetch_pinned() {
     tar -xzf "$archive" -C "$4" --no-same-owner
     rm "$archive"
 }
+
+# prune_lock FILE UNUSED: leaves out of a package-lock.json what Linux on the two processors does not
+# need, and the packages whose place matches UNUSED. An address would name a registry, so there is none.
+prune_lock() {
+    python3 - "$@" <<'PYTHON'
+import json
+import re
+import sys
+
+with open(sys.argv[1], encoding="utf-8") as file:
+    lock = json.load(file)
+unused = re.compile(sys.argv[2])
+
+
+def kept(place, package):
+    return ("linux" in package.get("os", ["linux"]) and {"x64", "arm64"} & set(package.get("cpu", ["x64"]))
+            and not unused.search(place))
+
+
+packages = {place: package for place, package in lock["packages"].items() if kept(place, package)}
+names = {place.rpartition("node_modules/")[2] for place in packages}
+for package in packages.values():
+    package.pop("resolved", None)
+    optional = package.get("optionalDependencies", {})
+    for name in [name for name in optional if name not in names]:
+        del optional[name]
+with open(sys.argv[1], "w", encoding="utf-8") as file:
+    json.dump({**lock, "packages": packages}, file, indent=2)
+    file.write("\n")
+PYTHON
+}

@@ -1,7 +1,8 @@
 """A model that follows a script, in the four dialects that agents speak.
 
 Each step of the script is {"shell": COMMAND}, which becomes a call of the agent's own shell tool,
-{"tool": NAME, "input": {...}} or {"text": WORDS}. How many results of tools the conversation holds
+{"tool": NAME, "input": {...}}, {"server": TOOL, "input": {...}}, which is a call of the offered tool whose
+name ends so, or {"text": WORDS}. How many results of tools the conversation holds
 tells which step is next.
 """
 import http.server
@@ -23,7 +24,7 @@ def text_of(content):
     if isinstance(content, list):
         return "".join(text_of(part) for part in content)
     if isinstance(content, dict):
-        return content.get("text") or content.get("output") or ""
+        return content.get("text") or content.get("output") or content.get("error") or ""
     return content or ""
 
 
@@ -115,7 +116,9 @@ class Responses:
 
     @staticmethod
     def tools(request):
-        return [tool.get("name", tool["type"]) for tool in request.get("tools") or []]
+        """A tool of a server has its server's name in front, and a slash."""
+        return [f"{tool['name']}/{each['name']}" if each is not tool else tool.get("name", tool["type"])
+                for tool in request.get("tools") or [] for each in tool.get("tools", [tool])]
 
     @staticmethod
     def results(request):
@@ -127,8 +130,9 @@ class Responses:
         if "text" in step:
             return {"type": "message", "role": "assistant", "id": "msg_" + step["id"], "status": "completed",
                     "content": [{"type": "output_text", "text": step["text"], "annotations": []}]}
+        server, _, name = step["tool"].rpartition("/")
         return {"type": "function_call", "id": "fc_" + step["id"], "call_id": step["id"], "status": "completed",
-                "name": step["tool"], "arguments": json.dumps(step["input"])}
+                "name": name, "arguments": json.dumps(step["input"]), **({"namespace": server} if server else {})}
 
     @classmethod
     def whole(cls, request, step):
@@ -184,13 +188,14 @@ def dialect_of(path):
 # -- the server ---------------------------------------------------------------------------------------
 
 class ScriptedModel(http.server.ThreadingHTTPServer):
-    """Listens on the loopback. `told` holds the results of tools that the agent sent back."""
+    """Listens on the loopback. `told` holds the results of tools that the agent sent back, `offered` the
+    names of the tools that it may ask for."""
 
     daemon_threads = True
 
     def __init__(self, script):
         super().__init__(("127.0.0.1", 0), Answer)
-        self.script, self.told = script, []
+        self.script, self.told, self.offered = script, [], set()
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def handle_error(self, request, client_address):
@@ -206,11 +211,14 @@ class ScriptedModel(http.server.ThreadingHTTPServer):
         shell = next((name for name in SHELLS if name in tools), None)
         if shell is None:
             return {"id": "aside", "text": "ok"}
+        self.offered.update(tools)
         known = dialect.results(request)
         if len(known) > len(self.told):
             self.told = known
         at = min(len(known), len(self.script) - 1)
         step = {"id": f"call_{at}", **self.script[at]}
+        if "server" in step:
+            step["tool"] = next((name for name in tools if name.endswith(step["server"])), step["server"])
         return {"tool": shell, "input": SHELLS[shell](step["shell"]), **step} if "shell" in step else step
 
 

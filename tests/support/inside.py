@@ -31,6 +31,7 @@ class Place:
         self.workspace = self.folder("workspace")
         self.home = self.folder("home")
         self.state = self.folder("state")
+        self.verb = "exec"
         self.environment = {
             "PATH": SEARCH_PATH, "HOME": self.home, "TMPDIR": self.folder("tmp"),
             "LANG": "C.UTF-8", "TERM": "xterm", "XDG_STATE_HOME": self.state,
@@ -63,7 +64,7 @@ class Place:
     def glove(self, *command, flags=(), workspace=True):
         """The command line of a contained run."""
         here = ["--workspace", self.workspace] if workspace else []
-        return [GLOVE, "exec", *here, *flags, "--", *command]
+        return [GLOVE, self.verb, *here, *flags, "--", *command]
 
     def start(self, *command, flags=(), workspace=True, **options):
         options.setdefault("env", self.environment)
