@@ -1,6 +1,5 @@
 // The one place of this component that knows the TOML library. One row for each key of each table.
 #include "policy/rules_file.hpp"
-#include "policy/places.hpp"
 #include <algorithm>
 #include <cmath>
 #include <fcntl.h>
@@ -147,7 +146,7 @@ template<class Read>
     GLOVE_TRY(const auto path, written_path(text, here.context().directory, from));
     if (!path)
         return from.refuse(in_quotes(text) + " is not a path", "begin it by /, ~/, ./ or ../");
-    return pin_place(*path, from);
+    return here.context().places.pin(*path, from);
 }
 
 // One [[tool."up.tool".argument]].
@@ -267,7 +266,9 @@ constexpr argument_key argument_keys[] = {
     {"equals",
      [](const toml::node& node, const spot& here, argument_table& into) -> result<> {
          GLOVE_TRY(auto value, scalar_of(node, here));
-         into.rule.matchers.push_back(one_of({std::move(value)}));
+         std::vector<wire::json::value> values;
+         values.push_back(std::move(value));
+         into.rule.matchers.push_back(one_of(std::move(values)));
          return {};
      }},
     {"in", read_values},
