@@ -284,6 +284,7 @@ void gateway::state::cancel_by_agent(session_id from, const mcp::message& what) 
 
 void gateway::state::session_gone(session_id which) {
     auto& by = sessions[which];
+    by.now = session::phase::closing;
     while (!by.requests.empty()) {
         auto* open = calls.find(by.requests.back().call);
         const auto id = open->id;

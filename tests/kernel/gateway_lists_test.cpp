@@ -39,8 +39,7 @@ TEST(List, IsRecordedOnceForEachAgent) {
     const auto b = s.enter();
     (void)list_of(s, b);
     std::size_t lists = 0;
-    for (const auto& each : s.log.kept)
-        lists += each.action == audit::action::list_tools ? 1U : 0U;
+    for (const auto& each : s.log.kept) lists += each.action == audit::action::list_tools ? 1U : 0U;
     EXPECT_EQ(lists, 2U);
 }
 
@@ -65,10 +64,10 @@ TEST(List, TextThatCannotBeSeenIsTakenOut) {
 
 TEST(List, NamesThatAgentsCannotUseAreHidden) {
     scene s;
-    const auto a = s.ready(scene::tool("good.name-1_") + "," + scene::tool("bad name") + "," +
-                           scene::tool("") + "," + scene::tool("slash/y") + "," +
-                           scene::tool(std::string(124, 'n')) + "," +
-                           scene::tool(std::string(125, 'n')));
+    const auto a =
+        s.ready(scene::tool("good.name-1_") + "," + scene::tool("bad name") + "," +
+                scene::tool("") + "," + scene::tool("slash/y") + "," +
+                scene::tool(std::string(124, 'n')) + "," + scene::tool(std::string(125, 'n')));
     const auto list = list_of(s, a);
     EXPECT_NE(list.find("up__good.name-1_"), std::string::npos);
     EXPECT_NE(list.find("up__" + std::string(124, 'n') + "\""), std::string::npos);
@@ -140,15 +139,19 @@ TEST(List, NamesMayBeBareOrOnesOwn) {
 
 TEST(List, NamesThatCannotBeAreRefusedAtTheStart) {
     gateway_options what;
-    what.upstreams = {{.name = "a", .argv = {"x"}, .environment = {}, .passed = {}, .directory = {}},
-                      {.name = "b", .argv = {"x"}, .environment = {}, .passed = {},
-                       .directory = {}}};
+    what.upstreams = {
+        {.name = "a", .argv = {"x"}, .environment = {}, .passed = {}, .directory = {}},
+        {.name = "b", .argv = {"x"}, .environment = {}, .passed = {}, .directory = {}}};
     EXPECT_TRUE(check_names(what));
     what.renames = {{"n", "a.t"}};
     EXPECT_TRUE(check_names(what));
     for (const auto& wrong : std::vector<std::vector<std::pair<std::string, std::string>>>{
-             {{"bad name", "a.t"}}, {{"n", "c.t"}}, {{"n", "a"}}, {{"n", "a."}},
-             {{"n", "a.t"}, {"n", "b.t"}}, {{"n", "a.t"}, {"m", "a.t"}}}) {
+             {{"bad name", "a.t"}},
+             {{"n", "c.t"}},
+             {{"n", "a"}},
+             {{"n", "a."}},
+             {{"n", "a.t"}, {"n", "b.t"}},
+             {{"n", "a.t"}, {"m", "a.t"}}}) {
         what.renames = wrong;
         EXPECT_FALSE(check_names(what));
     }
@@ -171,8 +174,8 @@ TEST(List, AllPagesAreFetched) {
                                               q("],'nextCursor':'a\\\"\xe2\x80\xa8'}")));
     const auto second = s.got(0);
     EXPECT_NE(second.find(q("'params':{'cursor':'a\\\"\\u2028'}")), std::string::npos) << second;
-    s.upstream(0, scene::answer(second, "{\"tools\":[" + scene::tool("two") +
-                                            q("],'nextCursor':null}")));
+    s.upstream(
+        0, scene::answer(second, "{\"tools\":[" + scene::tool("two") + q("],'nextCursor':null}")));
     const auto a = s.enter();
     const auto list = list_of(s, a);
     EXPECT_NE(list.find("up__one"), std::string::npos);
@@ -189,11 +192,10 @@ TEST(List, ACursorThatComesAgainEndsTheList) {
         (void)s.got(0);
         unsigned pages = 0;
         while (!s.got_nothing(0) && ++pages < 2000)
-            s.upstream(0, scene::answer(s.got(0), "{\"tools\":[" +
-                                                      scene::tool("t" + std::to_string(pages)) +
-                                                      "],\"nextCursor\":\"" +
-                                                      (repeats ? "x" : std::to_string(pages)) +
-                                                      "\"}"));
+            s.upstream(0, scene::answer(s.got(0),
+                                        "{\"tools\":[" + scene::tool("t" + std::to_string(pages)) +
+                                            "],\"nextCursor\":\"" +
+                                            (repeats ? "x" : std::to_string(pages)) + "\"}"));
         EXPECT_EQ(pages, repeats ? 2U : 1000U);
         EXPECT_EQ(s.notes.size(), 1U);
         EXPECT_TRUE(s.gate().is_ready());
@@ -297,7 +299,8 @@ TEST(List, NamesOfRulesThatNoServerHasAreTold) {
     what.gateway.renames = {{"n", "up.none"}};
     scene s{what};
     (void)s.ready();
-    EXPECT_EQ(s.gate().missing_tools(), (std::vector<std::string>{"up.ecko", "up.gone", "up.none"}));
+    EXPECT_EQ(s.gate().missing_tools(),
+              (std::vector<std::string>{"up.ecko", "up.gone", "up.none"}));
 }
 
 class Pins : public testing::Test {

@@ -6,8 +6,8 @@ namespace glove::kernel {
 
 namespace {
 
-const std::vector<std::string> everything{"resources",  "prompts",  "completion",
-                                          "logging",    "sampling", "elicitation"};
+const std::vector<std::string> everything{"resources", "prompts",  "completion",
+                                          "logging",   "sampling", "elicitation"};
 constexpr const char* all_capabilities =
     "{'tools':{'listChanged':true},'resources':{'subscribe':true,'listChanged':true},'prompts':{"
     "'listChanged':true},'completions':{},'logging':{}}";
@@ -145,7 +145,7 @@ TEST(Relay, OnlyWhatGloveAnswersIsOfferedToServers) {
 
 TEST(Relay, RootsComeFromThePolicy) {
     scene_options what;
-    what.policy_file = "[upstream.up]\nroots = [\"/\"]\n";
+    what.policy_file = "[roots]\nup = [\"/\"]\n";
     scene s{what};
     s.start();
     s.turn([&] { s.gate().upstream_started(0); });
@@ -177,8 +177,7 @@ TEST(Relay, ListsOfAllServersAreOne) {
     EXPECT_EQ(w.s.heard(w.a), q("{'jsonrpc':'2.0','id':3,'result':{'prompts':[{'name':'a__p',"
                                 "'description':'d'},{'name':'b__p'}]}}"));
     // To whom they belong.
-    const auto goes = [&](const std::string& method, const std::string& params,
-                          std::size_t where) {
+    const auto goes = [&](const std::string& method, const std::string& params, std::size_t where) {
         w.s.agent(w.a, scene::request("'g'", method, params));
         ASSERT_FALSE(w.s.got_nothing(where)) << method << params << w.s.heard(w.a);
         const auto request = w.s.got(where);
@@ -230,7 +229,7 @@ TEST(Relay, IsRecordedAndWrittenAnew) {
 
 TEST(Relay, ThePolicyNarrowsResourcesAndPrompts) {
     scene_options what = world::make(everything, {"up"});
-    what.policy_file = "[upstream.up]\nresources = [\"x:ok/\"]\nprompts = [\"good\"]\n";
+    what.policy_file = "[resources.up]\nallow = [\"x:ok/\"]\n[prompts.up]\nallow = [\"good\"]\n";
     scene s{what};
     s.resources[0] = q("{'uri':'x:ok/1','name':'n'},{'uri':'x:no/1','name':'secret'}");
     s.prompts[0] = q("{'name':'good'},{'name':'bad'}");
@@ -338,9 +337,9 @@ TEST(Ask, GoesToTheAgentWhoseCallIsOpenAndToNoOther) {
     // Progress and answers of another agent mean nothing.
     w.s.agent(b, scene::answer(asked, q("{'stolen':1}")));
     EXPECT_TRUE(w.s.got_nothing(0));
-    w.s.agent(w.a, scene::notification("notifications/progress",
-                                       "{'progressToken':" + scene::id_of(asked) +
-                                           ",'progress':1}"));
+    w.s.agent(w.a,
+              scene::notification("notifications/progress",
+                                  "{'progressToken':" + scene::id_of(asked) + ",'progress':1}"));
     EXPECT_EQ(w.s.got(0), q("{'jsonrpc':'2.0','method':'notifications/progress','params':{"
                             "'progressToken':'up','progress':1}}"));
     w.s.agent(w.a, scene::answer(asked, q("{'role':'assistant'}")));

@@ -29,8 +29,8 @@ TEST(Texts, IdsAreThoseThatGloveGives) {
     EXPECT_FALSE(read_id("17").quoted);
     EXPECT_EQ(read_id("\"17\"").number, 17U);
     EXPECT_TRUE(read_id("\"17\"").quoted);
-    for (const char* wrong : {"0", "-1", "01", "1.0", "1e2", "\"\"", "\"1x\"", "null", "",
-                              "99999999999999999999999"})
+    for (const char* wrong :
+         {"0", "-1", "01", "1.0", "1e2", "\"\"", "\"1x\"", "null", "", "99999999999999999999999"})
         EXPECT_EQ(read_id(wrong).number, 0U) << wrong;
     std::string id;
     put_call_id(id, 0x0123456789abcdef, 1);
