@@ -152,7 +152,7 @@ void service::pause_servers() {
         auto& server = servers_[i];
         if (!server.process || server.silent) continue;
         bool reading = true;
-        for (std::size_t j = 0; j < agents_.size() && !ending_; ++j)
+        for (std::size_t j = 0; j < agents_end_ && !ending_; ++j)
             reading = reading && (!agents_[j].open || agents_[j].reading ||
                                   !gate_->has_calls(i, static_cast<session_id>(j)));
         if (reading == server.reading) continue;

@@ -103,7 +103,8 @@ auto service::milliseconds_to_wait() const -> int {
     else add(end_by_);
     for (const auto& each : servers_)
         if (each.process) add(each.process->deadline());
-    for (const auto& each : agents_) {
+    for (std::size_t i = 0; i < agents_end_; ++i) {
+        const auto& each = agents_[i];
         if (!each.open) continue;
         if (each.always_ready && each.reading && !each.ended && !ending_) return 0;
         if (each.blocked && each.queue.bytes() > most_waiting_bytes) add(each.moved + 30s);
@@ -121,7 +122,7 @@ void service::turn() {
     now_ = time_.monotonic();
     gate_->begin_turn();
     for (int i = 0; i < count; ++i) handle(events[i]);
-    for (std::size_t i = 0; i < agents_.size(); ++i)
+    for (std::size_t i = 0; i < agents_end_; ++i)
         if (agents_[i].open && agents_[i].always_ready) read_agent(i);
     if (child_ended_) reap_strangers();
     own_deadlines();
@@ -250,7 +251,7 @@ void service::begin_end(std::string_view why) {
     end_by_ = now_ + patience_at_end;
     listener_ = {};
     if (!given_up_) gate_->end(why);
-    for (std::size_t i = 0; i < agents_.size(); ++i) watch_agent(i);
+    for (std::size_t i = 0; i < agents_end_; ++i) watch_agent(i);
     for (std::size_t i = 0; i < servers_.size(); ++i)
         if (servers_[i].process) actions_.push_back({action::what::stop_upstream, i});
     if (problem_ && !ready_) {
@@ -269,7 +270,7 @@ void service::give_up(const error& why) {
     control_.say(ready_ ? control_word::ended : control_word::failed,
                  "what happened could not be put on record: " + std::string{why.step} + ": " +
                      why.detail);
-    for (std::size_t i = 0; i < agents_.size(); ++i)
+    for (std::size_t i = 0; i < agents_end_; ++i)
         if (agents_[i].open) drop_agent(i);
     for (auto& each : servers_) each.queue = {};
     begin_end("what happened could not be put on record");
