@@ -273,11 +273,13 @@ TEST(PolicyFile, IsARegularFileThatIsThere) {
 }
 
 TEST(PolicyFile, BelongsToTheCaller) {
-    if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
     const test::folder place;
-    const auto path = place.file("policy", tool, 0600);
-    ASSERT_EQ(::chown(path.c_str(), 65534, 65534), 0);
-    EXPECT_THAT(loaded(path), HasSubstr("belongs to another user"));
+    auto path = std::string{"/etc/passwd"}; // of root, for everybody else
+    if (::geteuid() == 0) {
+        path = place.file("policy", tool, 0600);
+        ASSERT_EQ(::chown(path.c_str(), 65534, 65534), 0);
+    }
+    EXPECT_THAT(loaded(path), HasSubstr(path + " belongs to another user"));
 }
 
 TEST(PolicyFile, IsNotReadBeyondItsBound) {
