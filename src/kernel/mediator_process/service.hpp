@@ -27,6 +27,7 @@ struct service_options {
     };
     kind what = kind::serve;
     bool passes_errors_on = false; // what servers write to stderr
+    std::string log = {};          // how the audit log is called
 };
 
 class service final : public outlet {
