@@ -1,6 +1,8 @@
 // Lines are staged in memory and go out together, in one write under a lock: two runs that share a
 // file never mix their lines, and never cut off each other's.
+#include <array>
 #include <cerrno>
+#include <charconv>
 #include <glove/audit/jsonl.hpp>
 #include <glove/audit/names.hpp>
 #include <glove/sys/files.hpp>
@@ -52,22 +54,31 @@ auto system_calls() noexcept -> record_file_calls& {
     return real;
 }
 
+// Written twice for each call of a tool: constant text is not looked through for what needs an
+// escape, as the general writer would.
 void append_line(std::string& out, const event& what) {
-    {
-        wire::json::writer w{out};
-        w.begin_object();
-        w.member("action", to_string(what.action));
-        w.member("tool", what.tool);
-        w.member("arguments", what.arguments);
-        w.member("status", to_string(what.status));
-        w.member("error", what.error);
-        w.member("timestamp_ns", what.timestamp_ns);
-        w.member("latency_ns", what.latency_ns);
-        w.member("run", what.run);
-        w.member("call", what.call);
-        w.end_object();
-    }
-    out += '\n';
+    const auto put = [&](std::string_view lead, const std::optional<std::string>& text) {
+        if (!text) return;
+        out += lead;
+        wire::json::append_quoted(out, *text);
+    };
+    const auto put_number = [&](std::string_view lead, std::int64_t number) {
+        std::array<char, 24> digits{};
+        const auto end = std::to_chars(digits.begin(), digits.end(), number).ptr;
+        out.append(lead).append(digits.data(), end);
+    };
+    out.append(R"({"action":")").append(to_string(what.action)).append("\"");
+    put(R"(,"tool":)", what.tool);
+    put(R"(,"arguments":)", what.arguments);
+    out.append(R"(,"status":")").append(to_string(what.status)).append("\"");
+    put(R"(,"error":)", what.error);
+    put_number(R"(,"timestamp_ns":)", what.timestamp_ns);
+    put_number(R"(,"latency_ns":)", what.latency_ns);
+    out += R"(,"run":)";
+    wire::json::append_quoted(out, what.run);
+    out += R"(,"call":)";
+    wire::json::append_quoted(out, what.call);
+    out += "}\n";
 }
 
 auto to_line(const event& what) -> std::string {

@@ -107,7 +107,7 @@ void gateway::state::advance() {
 }
 
 void gateway::state::let_agents_in() {
-    if (is_over() || !is_ready()) return;
+    if (unwelcome == 0 || is_over() || !is_ready()) return;
     for (session_id i = 0; i < sessions.size(); ++i)
         if (sessions[i].now == session::phase::waiting) welcome(i);
 }
@@ -116,6 +116,7 @@ void gateway::state::end(std::string_view why) {
     if (is_over()) return;
     for (std::size_t i = 0; i < ups.size(); ++i) {
         fail_calls_of(i, mcp::code::upstream_gone, "the mediation has ended", why);
+        if (ups[i].number != 0) record_start_failure(ups[i], why);
         if (ups[i].now != upstream::phase::gone && ups[i].now != upstream::phase::resting)
             out.stop_upstream(i);
         ups[i].now = upstream::phase::gone;

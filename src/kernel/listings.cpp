@@ -188,7 +188,7 @@ void gateway::state::take_items(std::size_t of, listing_kind kind, const wire::j
     }
     const bool changed = !same_texts(list.items, made);
     list.items = std::move(made);
-    if (changed && up.settled) tell_ready_agents(row.changed);
+    if (changed) tell_ready_agents(row.changed);
 }
 
 } // namespace glove::kernel

@@ -116,8 +116,7 @@ void gateway::state::take_tools(std::size_t of, const wire::json::array& definit
         if (each.pin == policy::pin_state::changed)
             out.note("the tool " + each.qualified +
                      " is refused: its definition has changed since it was pinned (glove mcp pin)");
-    if (tools.replace(of, std::move(made)) && up.settled)
-        tell_ready_agents("notifications/tools/list_changed");
+    if (tools.replace(of, std::move(made))) tell_ready_agents("notifications/tools/list_changed");
 }
 
 } // namespace glove::kernel

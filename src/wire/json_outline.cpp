@@ -132,17 +132,20 @@ private:
     }
 
     auto close() -> bool {
-        const auto closed = top();
+        const auto& closed = top();
         ++at_;
         --depth_;
-        if (closed.type == kind::object) {
-            auto& names = scratch_.names;
-            if (const auto* name = scratch_.repeated.find(std::span{names}.subspan(closed.names)))
-                return refuse(errc::invalid_input, "json.repeated",
-                              "the member \"" + readable_name(*name) + "\" appears twice");
-            names.resize(closed.names);
-        }
+        if (closed.type == kind::object && !close_names(closed.names)) return false;
         if (depth_ != 0) finish_part(closed.type);
+        return true;
+    }
+
+    auto close_names(std::size_t first) -> bool {
+        auto& names = scratch_.names;
+        if (const auto* name = scratch_.repeated.find(std::span{names}.subspan(first)))
+            return refuse(errc::invalid_input, "json.repeated",
+                          "the member \"" + readable_name(*name) + "\" appears twice");
+        names.resize(first);
         return true;
     }
 
@@ -155,8 +158,8 @@ private:
         scratch_.names.push_back(name);
         ++top().count;
         top().named = true;
-        if (depth_ == 1) out_.outer_.push_back({.name = name, .text = {}});
-        if (is_inner()) out_.inner_.push_back({.name = name, .text = {}});
+        if (depth_ == 1) out_.outer_.emplace_back().name = name;
+        else if (is_inner()) out_.inner_.emplace_back().name = name;
         skip_space();
         if (peek() != ':') return refuse_syntax();
         ++at_;
@@ -185,18 +188,27 @@ private:
     // Leaves the literal without its quotes in `literal_`.
     auto read_string() -> bool {
         const char* const from = ++at_;
-        std::size_t saved = 0; // bytes, by decoding
-        bool has_nul = false;
         escaped_ = false;
-        for (;;) {
-            at_ = strings::plain_end(at_, end_);
+        saved_ = 0;
+        at_ = strings::plain_end(at_, end_);
+        if (peek() != '"' && !read_rest_of_string()) return false;
+        literal_ = {from, static_cast<std::size_t>(at_ - from)};
+        ++at_;
+        if (literal_.size() - saved_ > bounds_.string_bytes)
+            return refuse(errc::limit_exceeded, "json.string", "the string is too long");
+        return true;
+    }
+
+    // Up to its quote, from the first character that is not plain.
+    [[gnu::noinline]] auto read_rest_of_string() -> bool {
+        bool has_nul = false;
+        for (; peek() != '"'; at_ = strings::plain_end(at_, end_)) {
             if (at_ == end_) return refuse_syntax();
-            if (*at_ == '"') break;
             if (*at_ == '\\') {
                 const auto found = strings::read_escape(at_, end_);
                 if (found.literal == 0) return refuse_syntax();
                 at_ += found.literal;
-                saved += found.literal - found.bytes();
+                saved_ += found.literal - found.bytes();
                 has_nul = has_nul || found.code == 0;
                 escaped_ = true;
                 continue;
@@ -205,10 +217,6 @@ private:
             at_ = strings::beyond_ascii_end(at_, end_);
             if (at_ != end_ && !strings::is_ascii(*at_)) return refuse_syntax();
         }
-        literal_ = {from, static_cast<std::size_t>(at_ - from)};
-        ++at_;
-        if (literal_.size() - saved > bounds_.string_bytes)
-            return refuse(errc::limit_exceeded, "json.string", "the string is too long");
         if (has_nul && bounds_.zero == nul::refused)
             return refuse(errc::invalid_input, "json.nul", "a string holds NUL");
         return true;
@@ -259,6 +267,7 @@ private:
     }
 
     void skip_space() noexcept {
+        if (peek() > ' ') return; // mostly there is none
         while (strings::begins_with_spaces(at_, end_)) at_ += 8;
         while (at_ != end_ && (*at_ == ' ' || *at_ == '\n' || *at_ == '\r' || *at_ == '\t')) ++at_;
     }
@@ -272,13 +281,16 @@ private:
         return depth_ == 2 && top().type == kind::object;
     }
 
-    auto refuse(errc code, step_name step, std::string what) -> bool {
-        why_ = {code, step.text, std::move(what)};
+    // Out of the way of what is read without fault.
+    [[gnu::cold, gnu::noinline]] auto refuse(errc code, step_name step, std::string_view what)
+        -> bool {
+        why_ = {code, step.text, std::string{what}};
         return false;
     }
-    auto refuse_syntax(std::string_view what = "syntax error") -> bool {
+    [[gnu::cold, gnu::noinline]] auto refuse_syntax(std::string_view what = "syntax error")
+        -> bool {
         return refuse(errc::invalid_input, "json.syntax",
-                      std::string{at_ == end_ ? "the text ends early" : what});
+                      at_ == end_ ? "the text ends early" : what);
     }
     [[nodiscard]] auto path() const -> std::string {
         std::string out = "$";
@@ -303,6 +315,7 @@ private:
     std::size_t values_ = 0;
     kind kind_ = kind::null;   // of the value just read
     std::string_view literal_; // the string just read
+    std::size_t saved_ = 0;    // bytes of it, by decoding
     bool escaped_ = false;     // it has escapes
     refusal why_;
 };

@@ -4,6 +4,7 @@
 // Number conversion is not left to the library: the text is kept, so no number can change.
 #include "json_numbers.hpp"
 #include <algorithm>
+#include <array>
 #include <boost/json/basic_parser_impl.hpp>
 #include <boost/system/error_code.hpp>
 #include <cstddef>
@@ -21,9 +22,9 @@ using boost::system::error_code; // bj has an alias, until 1.86
 constexpr const char* out_of_range = "the exponent is out of range";
 
 struct level {
-    kind type = kind::array;
-    std::size_t first = 0; // of its values
-    std::size_t names = 0; // where those of its members begin
+    kind type;
+    std::size_t first; // of its values
+    std::size_t names; // where those of its members begin
 };
 
 struct refusal {
@@ -66,17 +67,17 @@ public:
     auto on_object_begin(error_code& ec) -> bool { return open(kind::object, ec); }
 
     auto on_array_end(std::size_t, error_code& ec) -> bool {
-        const auto from = values_.begin() + static_cast<std::ptrdiff_t>(levels_.back().first);
+        const auto from = values_.begin() + static_cast<std::ptrdiff_t>(top().first);
         array done{std::make_move_iterator(from), std::make_move_iterator(values_.end())};
         drop_level();
         return attach(std::move(done), ec);
     }
     auto on_object_end(std::size_t, error_code& ec) -> bool {
-        const auto& top = levels_.back();
+        const auto [type, first, first_name] = top();
         object done;
         done.reserve(count());
         for (std::size_t i = 0; i < count(); ++i)
-            done.push_back({std::move(names_[top.names + i]), std::move(values_[top.first + i])});
+            done.push_back({std::move(names_[first_name + i]), std::move(values_[first + i])});
         drop_level();
         if (const auto* name = repeated_name(done))
             return refuse(ec, errc::invalid_input, "json.repeated",
@@ -127,9 +128,9 @@ public:
     [[nodiscard]] auto why() const noexcept -> const std::optional<refusal>& { return why_; }
     [[nodiscard]] auto path() const -> std::string {
         std::string out = "$";
-        for (std::size_t i = 0; i < levels_.size(); ++i) {
+        for (std::size_t i = 0; i < depth_; ++i) {
             const auto& at = levels_[i];
-            const bool inmost = i + 1 == levels_.size();
+            const bool inmost = i + 1 == depth_;
             const auto count = (inmost ? values_.size() : levels_[i + 1].first) - at.first;
             const auto names = (inmost ? names_.size() : levels_[i + 1].names) - at.names;
             if (at.type == kind::array) out.append("[").append(std::to_string(count)).append("]");
@@ -150,35 +151,33 @@ private:
         if (total_ == bounds_.values)
             return refuse(ec, errc::limit_exceeded, "json.values", "the text holds too many");
         ++total_;
-        if (!levels_.empty() && levels_.back().type == kind::array && count() == bounds_.elements)
+        if (depth_ != 0 && top().type == kind::array && count() == bounds_.elements)
             return refuse(ec, errc::limit_exceeded, "json.elements", "the array has too many");
         return true;
     }
 
     auto open(kind type, error_code& ec) -> bool {
-        if (levels_.size() >= std::min(bounds_.depth, max_depth))
+        if (depth_ >= std::min(bounds_.depth, max_depth))
             return refuse(ec, errc::limit_exceeded, "json.depth", "nested too deeply");
         if (!admit(ec)) return false;
-        if (levels_.empty()) {
-            levels_.reserve(few_levels);
+        if (depth_ == 0) {
             names_.reserve(few_values);
             values_.reserve(few_values);
         }
-        levels_.push_back({type, values_.size(), names_.size()});
+        levels_[depth_++] = {type, values_.size(), names_.size()};
         return true;
     }
 
-    [[nodiscard]] auto count() const -> std::size_t {
-        return values_.size() - levels_.back().first;
-    }
+    [[nodiscard]] auto top() const -> const level& { return levels_[depth_ - 1]; }
+    [[nodiscard]] auto count() const -> std::size_t { return values_.size() - top().first; }
     void drop_level() {
-        values_.resize(levels_.back().first);
-        names_.resize(levels_.back().names);
-        levels_.pop_back();
+        values_.resize(top().first);
+        names_.resize(top().names);
+        --depth_;
     }
 
     auto attach(value done, error_code&) -> bool {
-        if (levels_.empty()) {
+        if (depth_ == 0) {
             root_ = std::move(done);
             return true;
         }
@@ -207,10 +206,11 @@ private:
     }
 
     // Enough for what is read most, so that it costs one allocation each.
-    static constexpr std::size_t few_levels = 8, few_values = 16;
+    static constexpr std::size_t few_values = 16;
 
     limits bounds_;
-    std::vector<level> levels_;
+    std::array<level, max_depth> levels_; // only the first `depth_` are any
+    std::size_t depth_ = 0;
     std::vector<value> values_; // of all levels
     std::vector<std::string> names_;
     std::string text_;      // the string, name or number under construction
