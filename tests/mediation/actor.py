@@ -254,6 +254,17 @@ class Actor:
         put(b"1}\n")
 
     @staticmethod
+    def do_put(_, given):
+        """Any bytes, as Latin-1 has them."""
+        put(given["text"].encode("latin-1"))
+
+    @staticmethod
+    def do_deaf(request, _):
+        """Answers, and reads nothing any more."""
+        answer(request, text("deaf"))
+        time.sleep(4000)
+
+    @staticmethod
     def do_unended(request, _):
         """An answer without the end of its line, and no more."""
         put(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": text("x")}))
