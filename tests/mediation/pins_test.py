@@ -145,6 +145,14 @@ class Pins(mediation_case.Case):
         client = self.act(actor=["--tools", self.tools_file, "--marker", "another"])
         self.assertEqual(set(client.tools()), {"act", "other"})
 
+    def test_many_that_begin_at_once_pin_the_same(self):
+        clients = [self.act(actor=["--tools", self.tools_file], initialize=False) for _ in range(6)]
+        for client in clients:
+            self.assertIn("result", client.initialize())
+            self.assertEqual(set(client.tools()), {"act", "other"})
+        self.offer(CHANGES["description"], OTHER)
+        self.assert_blocked(self.pinned())
+
     def test_without_pins_changes_are_believed(self):
         self.use()
         self.offer(CHANGES["description"], OTHER)
