@@ -268,7 +268,8 @@ relative = true
                             rules=None)
         self.assertEqual(set(client.tools()), {"read_text_file"})
         self.assert_words(self.read(client, "{a}/x"), "content of a/x")
-        for template in ("{w}/b/secret", "{w}/a-evil/x", "{a}/../b/secret", "{a}", "x", "{a}/%2e%2e/b/secret",
+        for template in ("{w}/b/secret", "{w}/a-evil/x", "{a}/../b/secret", "{a}/link/secret", "x",
+                         "{a}/%2e%2e/b/secret",
                          "//etc/passwd"):
             with self.subTest(template):
                 self.refused(client, "read_text_file", path=self.path(template))
