@@ -2,8 +2,8 @@
 
 Each step of the script is {"shell": COMMAND}, which becomes a call of the agent's own shell tool,
 {"tool": NAME, "input": {...}}, {"server": TOOL, "input": {...}}, which is a call of the offered tool whose
-name ends so, or {"text": WORDS}. How many results of tools the conversation holds
-tells which step is next.
+name ends so, or {"text": WORDS}. The model says it when the step's "after", if there is one, has returned.
+How many results of tools the conversation holds tells which step is next.
 """
 import http.server
 import json
@@ -217,6 +217,7 @@ class ScriptedModel(http.server.ThreadingHTTPServer):
             self.told = known
         at = min(len(known), len(self.script) - 1)
         step = {"id": f"call_{at}", **self.script[at]}
+        step.pop("after", lambda: None)()
         if "server" in step:
             step["tool"] = next((name for name in tools if name.endswith(step["server"])), step["server"])
         return {"tool": shell, "input": SHELLS[shell](step["shell"]), **step} if "shell" in step else step
