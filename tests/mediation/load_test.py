@@ -2,6 +2,7 @@
 import json
 import os
 import random
+import time
 
 import inside
 import mediation_case
@@ -109,6 +110,15 @@ class Load(mediation_case.Case):
         self.assertGreater(len(refused), 10)
         for call in calls:
             self.assert_not_done(client.answer(call, 30))
+
+    def test_one_who_does_not_read_costs_bounded_memory_and_no_answer(self):
+        client = self.act()
+        call = client.start_call("act", 1, do="progress", steps=1000, pause=0, words="x" * 100_000)  # 100 MB
+        time.sleep(5)
+        self.assertLess(max(inside.resident_kib(pid) for pid in self.mediator(client)), 120 * 1024)
+        self.assertEqual(session.words(client.answer(call)), "x" * 100_000)
+        self.assertGreater(len(client.heard), 100)  # news may be dropped
+        self.assert_words(client.call("act", words="on"), "on")
 
     def test_no_memory_is_lost(self):
         client = self.act()

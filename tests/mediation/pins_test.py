@@ -216,6 +216,24 @@ class Texts(mediation_case.Case):
             "act", "a" * 128, "a.b-c_D9", "a" * 129, "", "a b", "a/b", "é", "a\n", "a\u200b", "a,b")))
         self.assertEqual(set(client.tools()), {"act", "a" * 128, "a.b-c_D9"})
 
+    def test_what_is_no_tool_is_not_shown(self):
+        good = {"name": "act", "description": "d", "inputSchema": {"type": "object"}}
+        deep = {"type": "object"}
+        for _ in range(20):
+            deep = {"type": "object", "properties": {"x": deep}}
+        for bad in (5, None, [], "act", {}, {"name": 5}, {"name": None}, {"description": "no name"}):
+            with self.subTest(bad):
+                client = self.seen(bad, good)
+                self.assertLessEqual(set(client.tools()), {"act"})
+                client.close()
+        client = self.seen(good, {**good, "name": "large", "description": "x" * (2 << 20)},
+                           {**good, "name": "deep", "inputSchema": deep}, {**good, "name": "plain", "inputSchema": 5})
+        tools = client.tools()
+        self.assertTrue({"act", "deep"} <= set(tools), set(tools))
+        self.assertNotIn("large", tools)
+        for name in tools:
+            self.assert_words(client.call(name, words="x"), "x")
+
     def test_a_name_twice_hides_both(self):
         good = {"description": "d", "inputSchema": {"type": "object"}}
         client = self.seen({**good, "name": "act"}, {**good, "name": "act", "description": "evil"},
