@@ -21,8 +21,9 @@ constexpr std::array destinations{
 constexpr std::array<std::string_view, 1> tool_words{
     "--additional-mcp-config=@/run/glove/copilot.json"};
 constexpr std::array tool_files{
-    home_file{"copilot.json", "{\"mcpServers\": {\"glove\": {\"type\": \"local\", \"command\": "
-                              "\"/run/glove/bin/glove-mcp\", \"args\": [], \"tools\": [\"*\"]}}}\n"},
+    home_file{"copilot.json",
+              "{\"mcpServers\": {\"glove\": {\"type\": \"local\", \"command\": "
+              "\"/run/glove/bin/glove-mcp\", \"args\": [], \"tools\": [\"*\"]}}}\n"},
 };
 constexpr std::array<std::string_view, 1> credentials{".copilot/config.json"};
 

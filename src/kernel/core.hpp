@@ -127,6 +127,7 @@ struct gateway::state {
     call_table calls;
     catalog tools;
     std::size_t open_calls = 0; // of agents
+    std::size_t unwelcome = 0;  // agents that are not welcome yet
     gateway_counts counts;
     nanoseconds now{}, began{};
     bool ended = false;

@@ -107,7 +107,7 @@ void gateway::state::advance() {
 }
 
 void gateway::state::let_agents_in() {
-    if (is_over() || !is_ready()) return;
+    if (unwelcome == 0 || is_over() || !is_ready()) return;
     for (session_id i = 0; i < sessions.size(); ++i)
         if (sessions[i].now == session::phase::waiting) welcome(i);
 }

@@ -133,6 +133,7 @@ void gateway::state::initialize_agent(session_id from, const mcp::message& what)
     by.revision = mcp::negotiated(plain_string(wanted->text, room));
     by.initialize_id = what.id;
     by.now = session::phase::waiting;
+    ++unwelcome;
     if (is_ready()) welcome(from);
 }
 
@@ -194,6 +195,7 @@ void gateway::state::welcome(session_id which) {
                     .number = log.next_number()}))
         return;
     by.now = session::phase::ready;
+    --unwelcome;
     out.to_agent(which, mcp::answer_text(by.initialize_id, safe(text)));
     by.initialize_id.clear();
 }
@@ -284,6 +286,8 @@ void gateway::state::cancel_by_agent(session_id from, const mcp::message& what) 
 
 void gateway::state::session_gone(session_id which) {
     auto& by = sessions[which];
+    if (by.now == session::phase::waiting) --unwelcome;
+    by.now = session::phase::closing;
     while (!by.requests.empty()) {
         auto* open = calls.find(by.requests.back().call);
         const auto id = open->id;

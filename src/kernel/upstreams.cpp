@@ -244,6 +244,7 @@ void gateway::state::upstream_ended(std::size_t which, std::string_view how,
     if (up.now == upstream::phase::gone || up.now == upstream::phase::resting) return;
     const bool fell = up.now != upstream::phase::stopping;
     if (fell) up.problem = how;
+    up.now = upstream::phase::stopping;
     fail_calls_of(which, code::upstream_gone, "the server " + up.wish.name + " has ended", how);
     if (up.number != 0) record_start_failure(up, how);
     if (is_over()) return;

@@ -1,6 +1,7 @@
 // Recurses as deep as the rules do, which is bounded.
 #include "policy/argument_rules.hpp"
-#include <algorithm>
+#include <glove/base/ascii.hpp>
+#include <set>
 
 namespace glove::policy {
 
@@ -28,6 +29,21 @@ constexpr std::size_t longest_pointer = 1024;
         }
         if (++i == part.size() || (part[i] != '0' && part[i] != '1')) return std::nullopt;
         out += part[i] == '0' ? '~' : '/';
+    }
+    return out;
+}
+
+// As servers read names that do not tell upper case from lower case, Unicode's two letters that
+// have an ASCII one in lower case among them.
+[[nodiscard]] auto folded(std::string_view name) -> std::string {
+    constexpr std::string_view long_s = "\u017f";
+    constexpr std::string_view kelvin = "\u212a";
+    std::string out;
+    while (!name.empty()) {
+        const bool is_s = name.starts_with(long_s);
+        const bool is_k = name.starts_with(kelvin);
+        out += is_s ? 's' : is_k ? 'k' : to_lower(name.front());
+        name.remove_prefix(is_s ? long_s.size() : is_k ? kelvin.size() : 1);
     }
     return out;
 }
@@ -148,13 +164,18 @@ auto argument_rules::check_members(const node& rules, const wire::json::value& o
         }
         if (auto wrong = check(next, *found, there); !wrong.empty()) return wrong;
     }
-    if (!is_closed()) return {};
+    std::set<std::string> ruled;
+    for (const auto& [name, next] : rules.members) ruled.insert(folded(name));
     const std::string* unknown = nullptr; // the first by name, whatever the order in the message
     for (const auto& each : *members)
-        if (!rules.members.contains(each.name) && (unknown == nullptr || each.name < *unknown))
+        if (!rules.members.contains(each.name) &&
+            (is_closed() || ruled.contains(folded(each.name))) &&
+            (unknown == nullptr || each.name < *unknown))
             unknown = &each.name;
     if (unknown == nullptr) return {};
-    return place{&at, *unknown, {}}.tell("is not one that the rules of this tool speak of");
+    return place{&at, *unknown, {}}.tell(is_closed()
+                                             ? "is not one that the rules of this tool speak of"
+                                             : "is written differently where rules speak of it");
 }
 
 auto argument_rules::check_items(const node& rules, const wire::json::value& of,

@@ -1,7 +1,6 @@
 // Puts the command line and the file together, and answers. A rule that could never have an effect
 // is an error: it would look like protection, or like permission.
 #include "policy/engine_rules.hpp"
-#include "policy/places.hpp"
 #include "policy/redact.hpp"
 #include <algorithm>
 #include <glove/base/text.hpp>
@@ -21,8 +20,9 @@ using statements = std::map<tool_pattern, tool_statement>;
 
 class builder {
 public:
-    builder(std::span<const std::string> upstreams, const std::string& directory)
-        : upstreams_{upstreams}, directory_{directory} {
+    builder(std::span<const std::string> upstreams, const std::string& directory,
+            place_book& places)
+        : upstreams_{upstreams}, directory_{directory}, places_{places} {
         for (const auto& name : upstreams) rules_->upstreams[name];
     }
 
@@ -43,6 +43,7 @@ private:
 
     std::span<const std::string> upstreams_;
     const std::string& directory_;
+    place_book& places_;
     std::unique_ptr<engine_rules> rules_ = std::make_unique<engine_rules>();
     statements statements_;
     std::vector<std::pair<tool_pattern, origin>> effects_; // that are to be there in the end
@@ -88,7 +89,7 @@ void builder::deny(const tool_pattern& tool) {
 auto builder::matcher_of(const std::string& prefix, const origin& from) -> result<matcher_ptr> {
     GLOVE_TRY(const auto path, written_path(prefix, directory_, from));
     if (path) {
-        GLOVE_TRY(auto root, pin_place(*path, from));
+        GLOVE_TRY(auto root, places_.pin(*path, from));
         return below_path({std::move(root)}, relative::refused);
     }
     if (prefix.starts_with('$'))
@@ -204,10 +205,9 @@ auto builder::finish() -> result<std::unique_ptr<engine_rules>> {
     return std::move(rules_);
 }
 
-[[nodiscard]] auto build(const wish& what, rules_file&& file,
-                         std::span<const std::string> upstreams, const std::string& directory)
+[[nodiscard]] auto build(const wish& what, rules_file&& file, const file_context& in)
     -> result<std::unique_ptr<engine_rules>> {
-    builder out{upstreams, directory};
+    builder out{in.upstreams, in.directory, in.places};
     GLOVE_CHECK(out.add_words(what));
     GLOVE_CHECK(out.add_file(std::move(file)));
     return out.finish();
@@ -262,9 +262,10 @@ engine::~engine() = default;
 auto engine::parse(const wish& what, std::string_view file_text,
                    std::span<const std::string> upstreams, const std::string& directory)
     -> result<engine> {
-    GLOVE_TRY(auto file,
-              parse_rules(file_text, {what.file.value_or("policy"), upstreams, directory}));
-    GLOVE_TRY(auto rules, build(what, std::move(file), upstreams, directory));
+    place_book places;
+    const file_context in{what.file.value_or("policy"), upstreams, directory, places};
+    GLOVE_TRY(auto file, parse_rules(file_text, in));
+    GLOVE_TRY(auto rules, build(what, std::move(file), in));
     return engine{std::move(rules)};
 }
 

@@ -90,7 +90,8 @@ private:
 
 class choice_matcher final : public matcher {
 public:
-    explicit choice_matcher(std::vector<value> values) : values_{std::move(values)} {}
+    // In parentheses: in braces, an array of values is one value.
+    explicit choice_matcher(std::vector<value> values) : values_(std::move(values)) {}
     [[nodiscard]] auto complaint(const value& of) const -> std::string_view override {
         if (std::ranges::find(values_, of) != values_.end()) return {};
         return values_.size() == 1 ? "is not the permitted value"

@@ -145,6 +145,8 @@ constexpr std::array deceptive{
 } // namespace
 
 auto path_root::pin(const std::string& spelled) -> result<path_root> {
+    if (!spelled.starts_with('/'))
+        return fail(errc::invalid_input, "policy.path", in_quotes(spelled) + " is not absolute");
     path_root out;
     GLOVE_TRY(out.pin_, sys::pin(spelled, sys::follow::yes));
     GLOVE_TRY(const auto facts, sys::inspect(out.pin_));

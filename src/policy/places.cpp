@@ -33,8 +33,9 @@ auto written_path(std::string_view text, const std::string& directory, const ori
     return answer{home + std::string{text.substr(1)}};
 }
 
-auto pin_place(const std::string& path, const origin& from)
+auto place_book::pin(const std::string& path, const origin& from)
     -> result<std::shared_ptr<const path_root>> {
+    if (const auto known = places_.find(path); known != places_.end()) return known->second;
     auto root = path_root::pin(path);
     if (!root) {
         const auto why = root.error().os == 0 ? root.error().detail
@@ -45,7 +46,7 @@ auto pin_place(const std::string& path, const origin& from)
                                  "put in its place later"
                                : std::string{});
     }
-    return std::make_shared<const path_root>(*std::move(root));
+    return places_[path] = std::make_shared<const path_root>(*std::move(root));
 }
 
 } // namespace glove::policy

@@ -4,6 +4,7 @@
 // line and the key, never ignored. The directories that rules name are pinned while it is read.
 #pragma once
 #include "policy/argument_rules.hpp"
+#include "policy/places.hpp"
 #include "policy/words.hpp"
 #include <glove/policy/engine.hpp>
 #include <optional>
@@ -37,6 +38,7 @@ struct file_context {
     std::string name; // for messages
     std::span<const std::string> upstreams;
     const std::string& directory;
+    place_book& places;
 };
 
 inline constexpr std::size_t largest_policy = 1UL << 20;

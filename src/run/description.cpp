@@ -317,7 +317,11 @@ template<class Pick> auto names(const container::plan& plan, Pick pick) -> std::
     for (const auto& upstream : request.what.upstreams) {
         out += fmt::format("  {}:", upstream.name);
         for (const auto& word : upstream.argv) out += " " + printable(word);
-        out += ", outside of the sandbox\n";
+        out += ", outside of the sandbox";
+        std::string variables;
+        for (const auto& [name, value] : upstream.environment) variables += " " + name;
+        for (const auto& name : upstream.passed) variables += " " + name;
+        out += variables.empty() ? "\n" : ", with" + variables + "\n";
     }
     for (const auto& rule : rules) out += fmt::format("  {}\n", printable(rule));
     return out + fmt::format("  spoken with {}\n", request.on_streams

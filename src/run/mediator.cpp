@@ -132,7 +132,8 @@ void mediator::advance() {
     std::string buffer(longest_message, '\0');
     while (control_ && !end_) {
         const auto got = ::recv(control_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
-        if (got < 0 && errno == EINTR) continue;
+        // One that ended without reading all says so first; what it had said comes afterwards.
+        if (got < 0 && (errno == EINTR || errno == ECONNRESET)) continue;
         if (got < 0 && errno == EAGAIN) return;
         if (got <= 0) return gone();
         take({buffer.data(), static_cast<std::size_t>(got)});
@@ -141,9 +142,12 @@ void mediator::advance() {
 
 void mediator::serve(sys::unique_fd listener) {
     const char word = static_cast<char>(control_word::listener);
-    if (sys::send_message(control_, {&word, 1}, listener) != 1 && !end_)
-        end_ = std::string{"the socket of the sandbox could not be handed over: "} +
-               std::strerror(errno);
+    if (!control_ || end_ || sys::send_message(control_, {&word, 1}, listener) == 1) return;
+    const int os = errno;
+    advance(); // what it has said tells more
+    if (!end_)
+        end_ =
+            std::string{"the socket of the sandbox could not be handed over: "} + std::strerror(os);
 }
 
 void mediator::finish(int hurry, const std::function<bool()>& is_meant) {

@@ -1,3 +1,5 @@
+// One process is signalled by its pidfd. A group can only be reached by number, so it is not when
+// the number may have become somebody else's.
 #include "sys/syscalls.hpp"
 #include <glove/sys/child_process.hpp>
 #include <sys/wait.h>

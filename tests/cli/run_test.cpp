@@ -49,7 +49,8 @@ auto explained(const glove_program& glove, words options) -> std::optional<wire:
 }
 
 auto text_of(const wire::json::value* value) -> std::string {
-    return value == nullptr || value->as_string() == nullptr ? "" : std::string{*value->as_string()};
+    return value == nullptr || value->as_string() == nullptr ? ""
+                                                             : std::string{*value->as_string()};
 }
 
 auto texts_of(const wire::json::value* list) -> words {
@@ -74,7 +75,8 @@ TEST(RunOptions, ACommandIsNeeded) {
 
 TEST(RunOptions, WhatIsNoServerIsRefused) {
     const glove_program glove;
-    for (const auto* word : {"", "a", "=true", "a=", "a.b=true", "a__b=true", "glove=true", "a b=true"})
+    for (const auto* word :
+         {"", "a", "=true", "a=", "a.b=true", "a__b=true", "glove=true", "a b=true"})
         expect_refused(glove, {"--upstream", word}, "--upstream");
     expect_refused(glove, {"--upstream", "a=true", "--upstream", "a=false"}, "'a'");
 }
@@ -84,7 +86,8 @@ TEST(RunOptions, ServersComeFromFilesAsWell) {
     put(glove, "servers.json",
         R"({"mcpServers":{"files":{"command":"server","args":["x"],"env":{"TOKEN":"secret"}}}})");
     std::filesystem::create_directory(glove.place() / "other");
-    std::filesystem::rename(glove.work("servers.json"), (glove.place() / "other") + "/servers.json");
+    std::filesystem::rename(glove.work("servers.json"),
+                            (glove.place() / "other") + "/servers.json");
     const auto file = (glove.place() / "other") + "/servers.json";
     const auto plan = explained(glove, {"--mcp-config", file, "--allow", "files.read"});
     ASSERT_TRUE(plan);
@@ -133,27 +136,28 @@ TEST(RunOptions, AVariableGoesToOneServer) {
     const auto plan = explained(glove, {"--upstream", "a=true", "--upstream-env", "a:TOKEN=secret",
                                         "--upstream-env", "a:PATH", "--allow", "a.*"});
     ASSERT_TRUE(plan);
-    EXPECT_EQ(texts_of((*plan->find("mediation")->find("upstreams")->as_array())[0].find("environment")),
-              (words{"TOKEN", "PATH"}));
+    EXPECT_EQ(
+        texts_of((*plan->find("mediation")->find("upstreams")->as_array())[0].find("environment")),
+        (words{"TOKEN", "PATH"}));
     for (const auto* word : {"", "TOKEN", "a", "a:", "a:=x", "a:1X=x", "a:A-B=x"})
         expect_refused(glove, {"--upstream", "a=true", "--upstream-env", word}, "not UP:NAME");
     expect_refused(glove, {"--upstream", "a=true", "--upstream-env", "b:TOKEN=x"},
                    "there is no upstream 'b'");
     expect_refused(glove, {"--upstream", "a=true", "--upstream-env", "a:NOT_SET"}, "not set");
-    expect_refused(glove, {"--upstream", "a=true", "--upstream-env", "a:T=x", "--upstream-env", "a:T=y"},
+    expect_refused(glove,
+                   {"--upstream", "a=true", "--upstream-env", "a:T=x", "--upstream-env", "a:T=y"},
                    "more than once");
 }
 
 TEST(RunOptions, NoMessageShowsTheValueOfAVariable) {
     const glove_program glove;
-    for (const auto& options :
-         {words{"--upstream", "a=true", "--upstream-env", "b:TOKEN=hidden"},
-          words{"--upstream", "a=true", "--upstream-env", "a:TOKEN=hidden", "--upstream-env",
-                "a:TOKEN=hidden"},
-          words{"--upstream", "a=true", "--upstream-env", "a:TOKEN=hidden", "--allow", "a.*",
-                "--explain"},
-          words{"--upstream", "a=true", "--upstream-env", "a:TOKEN=hidden", "--allow", "a.*",
-                "--explain", "--json"}}) {
+    for (const auto& options : {words{"--upstream", "a=true", "--upstream-env", "b:TOKEN=hidden"},
+                                words{"--upstream", "a=true", "--upstream-env", "a:TOKEN=hidden",
+                                      "--upstream-env", "a:TOKEN=hidden"},
+                                words{"--upstream", "a=true", "--upstream-env", "a:TOKEN=hidden",
+                                      "--allow", "a.*", "--explain"},
+                                words{"--upstream", "a=true", "--upstream-env", "a:TOKEN=hidden",
+                                      "--allow", "a.*", "--explain", "--json"}}) {
         words all{"run"};
         all.insert(all.end(), options.begin(), options.end());
         all.insert(all.end(), {"--", "true"});
@@ -186,11 +190,12 @@ TEST(RunOptions, ARenamedToolHasANameThatAnAgentCanSay) {
     ASSERT_TRUE(plan);
     EXPECT_EQ(texts_of(plan->find("mediation")->find("renames")),
               (words{"search=a.web.search", good + "=a.other"}));
-    for (const auto& word : {std::string{""}, std::string{"x"}, std::string{"x=a"},
-                             std::string{"x=a."}, std::string{"=a.t"}, std::string{"a b=a.t"},
-                             good + "n=a.t"})
+    for (const auto& word :
+         {std::string{""}, std::string{"x"}, std::string{"x=a"}, std::string{"x=a."},
+          std::string{"=a.t"}, std::string{"a b=a.t"}, good + "n=a.t"})
         expect_refused(glove, {"--upstream", "a=true", "--rename", word}, "--rename");
-    expect_refused(glove, {"--upstream", "a=true", "--rename", "x=b.t"}, "there is no upstream 'b'");
+    expect_refused(glove, {"--upstream", "a=true", "--rename", "x=b.t"},
+                   "there is no upstream 'b'");
     expect_refused(glove, {"--upstream", "a=true", "--rename", "x=a.t", "--rename", "x=a.u"},
                    "renamed already");
     expect_refused(glove, {"--upstream", "a=true", "--rename", "x=a.t", "--rename", "y=a.t"},
@@ -209,8 +214,8 @@ TEST(RunOptions, WhatIsRelayedIsAListOfWords) {
 
 TEST(RunOptions, TimesAndSizesAreNumbersWithAUnit) {
     const glove_program glove;
-    const auto plan = explained(glove, {"--upstream", "a=true", "--allow", "a.*", "--call-timeout", "2m",
-                                        "--start-timeout", "500ms", "--result-bytes", "1M"});
+    const auto plan = explained(glove, {"--upstream", "a=true", "--allow", "a.*", "--call-timeout",
+                                        "2m", "--start-timeout", "500ms", "--result-bytes", "1M"});
     ASSERT_TRUE(plan);
     const auto& mediation = *plan->find("mediation");
     EXPECT_EQ(mediation.find("call_timeout_ms")->as_unsigned(), 120'000U);
@@ -270,8 +275,9 @@ TEST(RunOptions, TheWayToTheToolsFollowsTheTier) {
     expect_usage_error(glove({"run", "--upstream", "a=true", "--net", "sealed", "--agent-transport",
                               "bridge", "--", "true"}),
                        "--agent-transport stdio");
-    expect_usage_error(glove({"run", "--upstream", "a=true", "--agent-transport", "x", "--", "true"}),
-                       "--agent-transport");
+    expect_usage_error(
+        glove({"run", "--upstream", "a=true", "--agent-transport", "x", "--", "true"}),
+        "--agent-transport");
     expect_usage_error(
         glove({"run", "--upstream", "a=true", "--agent-transport", "stdio", "--pty", "--", "true"}),
         "--pty");
@@ -286,14 +292,16 @@ TEST(RunOptions, ThePlanShowsWhatStandsInside) {
         if (text_of(entry.find("path")).starts_with("/run/glove"))
             inside.push_back(text_of(entry.find("path")) + " " + text_of(entry.find("kind")) + " " +
                              text_of(entry.find("access")));
-    EXPECT_THAT(inside, testing::ElementsAre("/run/glove directory read", "/run/glove/bin directory read",
-                                             "/run/glove/bin/glove-mcp bind read",
-                                             "/run/glove/mcp.json file read"));
+    EXPECT_THAT(inside, testing::ElementsAre(
+                            "/run/glove directory read", "/run/glove/bin directory read",
+                            "/run/glove/bin/glove-mcp bind read", "/run/glove/mcp.json file read"));
     EXPECT_THAT(texts_of(plan->find("environment")), testing::Contains("GLOVE_MCP_CONFIG"));
-    const auto sealed = explained(glove, {"--upstream", "a=true", "--allow", "a.*", "--net", "sealed"});
+    const auto sealed =
+        explained(glove, {"--upstream", "a=true", "--allow", "a.*", "--net", "sealed"});
     ASSERT_TRUE(sealed);
     EXPECT_THAT(texts_of(sealed->find("environment")), Not(testing::Contains("GLOVE_MCP_CONFIG")));
-    const auto text = glove({"run", "--upstream", "a=true,x", "--allow", "a.t", "--explain", "--", "true"});
+    const auto text =
+        glove({"run", "--upstream", "a=true,x", "--allow", "a.t", "--explain", "--", "true"});
     EXPECT_THAT(text.out, HasSubstr("Tools\n  a: true x, outside of the sandbox\n"));
 }
 
@@ -318,13 +326,16 @@ TEST(RunOptions, ExecHasNoneOfTheToolOptions) {
 TEST(Mcp, TakesOneOfFourActions) {
     const glove_program glove;
     for (const auto* word : {"", "start", "Serve"})
-        expect_usage_error(glove({"mcp", word, "--upstream", "a=true"}), "serve, tools, check, pin");
+        expect_usage_error(glove({"mcp", word, "--upstream", "a=true"}),
+                           "serve, tools, check, pin");
     expect_usage_error(glove({"mcp", "tools", "a.b", "--upstream", "a=true"}), "takes no tool");
     expect_usage_error(glove({"mcp", "serve", "--json", "--upstream", "a=true"}), "--json");
-    expect_usage_error(glove({"mcp", "check", "--accept", "a", "--upstream", "a=true"}), "--accept");
+    expect_usage_error(glove({"mcp", "check", "--accept", "a", "--upstream", "a=true"}),
+                       "--accept");
     expect_usage_error(glove({"mcp", "tools", "--audit-log", "x", "--upstream", "a=true"}),
                        "puts nothing on record");
-    expect_usage_error(glove({"mcp", "tools", "--upstream", "a=true", "--", "true"}), "takes no command");
+    expect_usage_error(glove({"mcp", "tools", "--upstream", "a=true", "--", "true"}),
+                       "takes no command");
 }
 
 } // namespace

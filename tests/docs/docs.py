@@ -88,7 +88,7 @@ def links(project):
 # -- options ----------------------------------------------------------------------------------------
 
 # Each has a page docs/VERB.md with a table of its options, and a manual page.
-VERBS = ("exec", "doctor", "log", "profile", "home", "quarantine")
+VERBS = ("exec", "run", "mcp", "doctor", "log", "profile", "home", "quarantine")
 PAGES = {"profile": "docs/profiles.md", "home": "docs/homes.md"}  # that are not called like the verb
 
 

@@ -4,6 +4,7 @@
 #include <deque>
 #include <functional>
 #include <glove/kernel/gateway.hpp>
+#include <glove/mcp/message.hpp>
 #include <glove/wire/json_writer.hpp>
 #include <gtest/gtest.h>
 #include <map>
@@ -141,7 +142,7 @@ public:
         return q("{'name':'" + name + "','inputSchema':{'type':'object'}" + more + "}");
     }
     static auto id_of(const std::string& message) -> std::string {
-        const auto tree = json::read(message);
+        const auto tree = json::read(message, mcp::message_limits());
         return json::to_text(tree.value().find("id") != nullptr ? *tree->find("id")
                                                                 : json::value{});
     }

@@ -293,7 +293,7 @@ TEST(UpstreamProcess, OneThatClosesItsOutputAndLivesIsEnded) {
     auto process = started(shell("exec >&-; exec sleep 100"));
     EXPECT_EQ(all_of(process.output()), "");
     EXPECT_FALSE(process.advance(now()));
-    const auto end = ended(process, 100ms);
+    const auto end = ended(process, 500ms);
     EXPECT_EQ(end.how, "was killed by signal 15");
 }
 

@@ -1,9 +1,10 @@
 """A model that follows a script, in the four dialects that agents speak.
 
 Each step of the script is {"shell": COMMAND}, which becomes a call of the agent's own shell tool,
-{"tool": NAME, "input": {...}}, {"server": TOOL, "input": {...}}, which is a call of the offered tool whose
-name ends so, or {"text": WORDS}. The model says it when the step's "after", if there is one, has returned.
-How many results of tools the conversation holds tells which step is next.
+{"tool": NAME, "input": {...}}, with a "namespace" where the agent has them, {"server": TOOL, "input": {...}},
+which is a call of the offered tool whose name ends so, or {"text": WORDS}. The model says it when the step's
+"after", if there is one, has returned. How many results of tools the conversation holds tells which step is
+next.
 """
 import http.server
 import json
@@ -131,6 +132,7 @@ class Responses:
             return {"type": "message", "role": "assistant", "id": "msg_" + step["id"], "status": "completed",
                     "content": [{"type": "output_text", "text": step["text"], "annotations": []}]}
         server, _, name = step["tool"].rpartition("/")
+        server = step.get("namespace", server)
         return {"type": "function_call", "id": "fc_" + step["id"], "call_id": step["id"], "status": "completed",
                 "name": name, "arguments": json.dumps(step["input"]), **({"namespace": server} if server else {})}
 

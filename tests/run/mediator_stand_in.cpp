@@ -6,7 +6,7 @@
 //   fail    cannot start its servers, and says why in two lines
 //   quit    ends with status 3 and says nothing
 //   killed  is killed before it is ready
-//   slow    is never ready
+//   slow    is never ready, ends with its channel
 //   ended   ready, then gives up with words
 //   gone    ready, then ends without a word
 //   wrong   ready, then says what is no word
@@ -52,7 +52,8 @@ void say(std::string_view word) {
 void leave(const char* name, std::string_view text) {
     const char* const folder = std::getenv("STAND_IN_FOLDER");
     if (folder == nullptr) return;
-    const int file = ::open((std::string{folder} + "/" + name).c_str(), O_CREAT | O_WRONLY | O_TRUNC, 0600);
+    const int file =
+        ::open((std::string{folder} + "/" + name).c_str(), O_CREAT | O_WRONLY | O_TRUNC, 0600);
     (void)!::write(file, text.data(), text.size());
 }
 
@@ -80,15 +81,18 @@ auto main() -> int {
     }
     if (what == "quit") return 3;
     if (what == "killed") (void)::raise(SIGKILL);
-    if (what == "slow")
-        for (;;) ::pause();
+    if (what == "slow") {
+        leave("heard", hear());
+        return 0;
+    }
     say(what == "notes" ? "rthe first\nthe second" : "r");
     if (what == "ended" || what == "gone" || what == "wrong") {
         ::usleep(300'000);
         if (what == "ended") say("ethe record cannot be written");
         if (what == "wrong") say("x");
         if (what == "gone") return 4;
-        for (;;) ::pause();
+        leave("heard", hear());
+        return 0;
     }
     if (what == "deaf") (void)::signal(SIGTERM, SIG_IGN);
     leave("heard", hear());

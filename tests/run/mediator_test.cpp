@@ -13,9 +13,9 @@ namespace {
 
 using namespace glove;
 using namespace std::chrono_literals;
+using run::mediator;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using run::mediator;
 
 auto stand_in() -> std::string {
     return sys::parent_of(sys::read_link("/proc/self/exe").value()) + "/mediator_stand_in";
@@ -24,7 +24,8 @@ auto stand_in() -> std::string {
 auto some_mediation() -> kernel::mediation {
     kernel::mediation out;
     out.task = kernel::task::bridge;
-    out.upstreams.push_back({.name = "demo", .argv = {"true"}, .environment = {}, .passed = {}, .directory = {}});
+    out.upstreams.push_back(
+        {.name = "demo", .argv = {"true"}, .environment = {}, .passed = {}, .directory = {}});
     out.directory = "/";
     out.state = "/state";
     out.run = "0123456789abcdef0123456789abcdef";
@@ -163,7 +164,8 @@ TEST_F(MediatorTest, WhatCannotBeSaidIsNotStarted) {
 
 TEST_F(MediatorTest, RulesAreJudgedByIt) {
     ::setenv("STAND_IN", "ready", 1);
-    EXPECT_THAT(run::rules_of(some_mediation(), stand_in()).value(), ElementsAre("a rule", "another"));
+    EXPECT_THAT(run::rules_of(some_mediation(), stand_in()).value(),
+                ElementsAre("a rule", "another"));
     EXPECT_EQ(kernel::decode_mediation(left("told")).value().task, kernel::task::check);
     ::setenv("STAND_IN", "fail", 1);
     const auto refused = run::rules_of(some_mediation(), stand_in());

@@ -1,9 +1,10 @@
-// One tool server: a process of the host, outside of every sandbox, in a process group of its own.
+// One tool server: a process of the host, outside of every sandbox, in a session and process group
+// of its own, so that no terminal is its.
 //
 // Guarantees: it gets exactly the arguments, variables and three streams that are named, and no
-// other descriptor. Its stderr is always drained, into a bounded tail and, line by line, to whoever
-// wants to hear. `end` reaches its whole group; nothing here blocks. No shell, no search beyond
-// PATH.
+// other descriptor. It dies with the thread that started it. Its stderr is always drained, into a
+// bounded tail and, line by line, to whoever wants to hear. `end` reaches its whole group; nothing
+// here blocks. No shell, no search beyond PATH.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -26,7 +27,7 @@ struct upstream_wish {
     std::vector<std::pair<std::string, std::string>> environment; // set
     std::vector<std::string> passed;                              // names, passed on when set
     std::optional<std::string> directory;                         // to start in
-    bool required = true; // a run does not begin without it
+    bool required = true;                                         // a run does not begin without it
     std::optional<std::chrono::milliseconds> start_timeout = {}, call_timeout = {};
     auto operator==(const upstream_wish&) const -> bool = default;
 };
@@ -57,18 +58,19 @@ public:
     [[nodiscard]] auto input() const noexcept -> sys::fd_ref { return input_; }   // its stdin
     [[nodiscard]] auto output() const noexcept -> sys::fd_ref { return output_; } // its stdout
     [[nodiscard]] auto errors() const noexcept -> sys::fd_ref { return errors_; } // its stderr
-    // Readable when the process has ended.
+    // Readable when the process has ended. Gone once `advance` has said that it is over.
     [[nodiscard]] auto ended() const noexcept -> sys::fd_ref { return process_.descriptor(); }
 
-    // Reads its stderr without waiting; each whole line goes to `hear`, at most 4 KiB of it. False
-    // at the end of the stream.
+    // Reads its stderr without waiting, at most 256 KiB; each whole line goes to `hear`, at most
+    // 4 KiB of it. False at the end of the stream.
     [[nodiscard]] auto drain_errors(const std::function<void(std::string_view)>& hear) -> bool;
-    // The last 4 KiB of its stderr, for a message.
+    // The last 4 KiB of its stderr, for a message: control bytes are escaped.
     [[nodiscard]] auto error_tail() const -> std::string;
 
     // The orderly end: its stdin is closed; SIGTERM to the group after `patience`, SIGKILL after
-    // as much again. Call `advance` at `deadline` and when `ended` is readable. Whatever of the
-    // group is left when the process has ended is killed.
+    // as much again. Call `advance` at `deadline` and when `ended` is readable, also of one that
+    // ended by itself. Whatever of the group is left when the process has ended is killed; only
+    // then is it reaped, so nobody else may reap it.
     void begin_end(std::chrono::nanoseconds now, std::chrono::nanoseconds patience);
     [[nodiscard]] auto deadline() const noexcept -> std::optional<std::chrono::nanoseconds>;
     // True when it is over.

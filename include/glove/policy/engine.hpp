@@ -28,18 +28,18 @@ struct tool_name {
 
 // In the operator's words.
 struct wish {
-    std::vector<std::string> allow;     // "up.tool", "up.*"
-    std::vector<std::string> deny;      // the same; wins
-    std::vector<std::string> allow_arg; // "up.tool:field=prefix"
-    std::optional<std::string> file;    // TOML, owner-only, absolute
+    std::vector<std::string> allow = {};     // "up.tool", "up.*"
+    std::vector<std::string> deny = {};      // the same; wins
+    std::vector<std::string> allow_arg = {}; // "up.tool:field=prefix"
+    std::optional<std::string> file = {};    // TOML, owner-only, absolute
     auto operator==(const wish&) const -> bool = default;
 };
 
 struct tool_limits {
-    std::optional<std::chrono::milliseconds> timeout;
-    std::optional<std::uint64_t> result_bytes;
-    std::optional<std::uint64_t> calls;      // in a run
-    std::optional<std::uint64_t> per_minute; // sliding
+    std::optional<std::chrono::milliseconds> timeout = {};
+    std::optional<std::uint64_t> result_bytes = {};
+    std::optional<std::uint64_t> calls = {};      // in a run
+    std::optional<std::uint64_t> per_minute = {}; // sliding
 };
 
 // Directories told to servers that ask for roots.

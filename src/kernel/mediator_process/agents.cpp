@@ -38,6 +38,7 @@ auto service::open_standard_agent() -> result<> {
     if (const auto made = gate_->open_session(); made != session_id{0})
         return fail(errc::wrong_state, "mcp.stream", "the first session is not free");
     agent.open = true;
+    agents_end_ = 1;
     had_agent_ = true;
     if (!watch(agent.input, source::agent_input, 0, 0, EPOLLIN)) {
         if (errno != EPERM) return fail_os("mcp.events", errno, "standard input");
@@ -68,6 +69,7 @@ void service::accept_agents() {
         renew(agent);
         agent.input = std::move(came);
         agent.open = true;
+        agents_end_ = std::max<std::size_t>(agents_end_, *made + 1);
         had_agent_ = true;
         if (!watch(agent.input, source::agent_input, *made, agent.generation, EPOLLIN | EPOLLRDHUP))
             agent_gone(*made);
@@ -107,7 +109,10 @@ void service::agent_gone(std::size_t which) {
     drop_agent(which);
 }
 
-void service::drop_agent(std::size_t which) { renew(agents_[which]); }
+void service::drop_agent(std::size_t which) {
+    renew(agents_[which]);
+    while (agents_end_ > 0 && !agents_[agents_end_ - 1].open) --agents_end_;
+}
 
 void service::flush_agent(std::size_t which) {
     auto& agent = agents_[which];
@@ -143,7 +148,7 @@ void service::watch_agent(std::size_t which) {
 void service::look_after_agents() {
     far_behind_ = 0;
     bool any = false;
-    for (std::size_t i = 0; i < agents_.size(); ++i) {
+    for (std::size_t i = 0; i < agents_end_; ++i) {
         auto& agent = agents_[i];
         if (!agent.open) continue;
         const auto waiting = agent.queue.bytes();

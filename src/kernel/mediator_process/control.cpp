@@ -57,6 +57,9 @@ auto control::hear(sys::unique_fd& listener) const -> news {
         option_of(passed.get(), SO_ACCEPTCONN) != 1 ||
         option_of(passed.get(), SO_TYPE) != SOCK_STREAM)
         return news::ended; // said what it must not
+    // Nobody else has it any more.
+    const int flags = ::fcntl(passed.get(), F_GETFL);
+    if (flags < 0 || ::fcntl(passed.get(), F_SETFL, flags | O_NONBLOCK) != 0) return news::ended;
     listener = std::move(passed);
     return news::listener;
 }

@@ -100,7 +100,7 @@ struct setting {
     const bool alone = !channel;
     service loop{
         {what.task == task::bridge ? service_options::kind::bridge : service_options::kind::serve,
-         alone},
+         alone, what.audit_log},
         time,
         std::move(channel)};
     GLOVE_TRY(auto gate, gateway::make(with.options, {loop, log, with.rules, meter,
@@ -123,7 +123,7 @@ struct setting {
     for (auto& each : with.options.upstreams) each.required = false;
     with.options.optional_patience = std::chrono::hours{24};
     with.options.pins_first_use = false;
-    service loop{{service_options::kind::look, true}, time, {}};
+    service loop{{service_options::kind::look, true, {}}, time, {}};
     GLOVE_TRY(auto gate, gateway::make(with.options, {loop, log, with.rules, meter,
                                                       pins ? &*pins : nullptr, time}));
     loop.attach(gate, what.upstreams);

@@ -44,7 +44,11 @@ void service::launch(std::size_t which) {
     auto& server = servers_[which];
     auto started = mcp::upstream_process::start(wishes_[which], ::environ);
     if (!started) {
-        auto words = started.error().detail;
+        std::string_view detail{started.error().detail};
+        // Who it is about is said by whoever says this.
+        const auto about = "the server " + in_quotes(wishes_[which].name) + ": ";
+        if (detail.starts_with(about)) detail.remove_prefix(about.size());
+        std::string words{detail};
         if (started.error().os != 0) words.append(": ").append(std::strerror(started.error().os));
         return gate_->upstream_ended(which, words, {});
     }
@@ -152,7 +156,7 @@ void service::pause_servers() {
         auto& server = servers_[i];
         if (!server.process || server.silent) continue;
         bool reading = true;
-        for (std::size_t j = 0; j < agents_.size() && !ending_; ++j)
+        for (std::size_t j = 0; j < agents_end_ && !ending_; ++j)
             reading = reading && (!agents_[j].open || agents_[j].reading ||
                                   !gate_->has_calls(i, static_cast<session_id>(j)));
         if (reading == server.reading) continue;

@@ -2,6 +2,7 @@
 #include "kernel/mediator_process/service.hpp"
 #include <algorithm>
 #include <csignal>
+#include <cstring>
 #include <glove/base/text.hpp>
 #include <glove/sys/standard_error.hpp>
 #include <sys/epoll.h>
@@ -24,6 +25,10 @@ constexpr unsigned kind_shift = 56, index_shift = 32;
 [[nodiscard]] auto tag(std::uint8_t kind, std::size_t index, std::uint32_t generation)
     -> std::uint64_t {
     return std::uint64_t{kind} << kind_shift | std::uint64_t{index} << index_shift | generation;
+}
+
+[[nodiscard]] auto in_words(const error& of) -> std::string {
+    return of.os == 0 ? of.detail : of.detail + ": " + std::strerror(of.os);
 }
 
 } // namespace
@@ -55,7 +60,9 @@ void service::rewatch(sys::fd_ref what, source kind, std::size_t index, std::uin
 }
 
 auto service::open() -> result<> {
+    // A peer that has gone, and a record that does not fit, are errors and no deaths.
     (void)::signal(SIGPIPE, SIG_IGN);
+    (void)::signal(SIGXFSZ, SIG_IGN);
     ::sigset_t watched;
     ::sigemptyset(&watched);
     for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGCHLD}) ::sigaddset(&watched, number);
@@ -72,7 +79,7 @@ auto service::open() -> result<> {
 auto service::run() -> int {
     if (auto opened = open(); !opened) {
         problem_ = opened.error();
-        control_.say(control_word::failed, problem_->detail);
+        control_.say(control_word::failed, in_words(*problem_));
         return 125;
     }
     now_ = time_.monotonic();
@@ -103,7 +110,8 @@ auto service::milliseconds_to_wait() const -> int {
     else add(end_by_);
     for (const auto& each : servers_)
         if (each.process) add(each.process->deadline());
-    for (const auto& each : agents_) {
+    for (std::size_t i = 0; i < agents_end_; ++i) {
+        const auto& each = agents_[i];
         if (!each.open) continue;
         if (each.always_ready && each.reading && !each.ended && !ending_) return 0;
         if (each.blocked && each.queue.bytes() > most_waiting_bytes) add(each.moved + 30s);
@@ -121,7 +129,7 @@ void service::turn() {
     now_ = time_.monotonic();
     gate_->begin_turn();
     for (int i = 0; i < count; ++i) handle(events[i]);
-    for (std::size_t i = 0; i < agents_.size(); ++i)
+    for (std::size_t i = 0; i < agents_end_; ++i)
         if (agents_[i].open && agents_[i].always_ready) read_agent(i);
     if (child_ended_) reap_strangers();
     own_deadlines();
@@ -250,26 +258,26 @@ void service::begin_end(std::string_view why) {
     end_by_ = now_ + patience_at_end;
     listener_ = {};
     if (!given_up_) gate_->end(why);
-    for (std::size_t i = 0; i < agents_.size(); ++i) watch_agent(i);
+    for (std::size_t i = 0; i < agents_end_; ++i) watch_agent(i);
     for (std::size_t i = 0; i < servers_.size(); ++i)
         if (servers_[i].process) actions_.push_back({action::what::stop_upstream, i});
     if (problem_ && !ready_) {
-        std::string words{problem_->detail};
-        control_.say(control_word::failed, words);
+        control_.say(control_word::failed, in_words(*problem_));
     }
 }
 
 // Nothing that was queued may leave any more.
 void service::give_up(const error& why) {
-    problem_ = why;
+    problem_ = error{why.code, why.step, why.os,
+                     "the audit log " + options_.log + " cannot be written, and the run ends" +
+                         (why.detail.empty() ? "" : ": " + why.detail),
+                     "make room where it is, or name another place with --audit-log"};
     given_up_ = true;
     actions_.clear();
     agents_to_flush_.clear();
     servers_to_flush_.clear();
-    control_.say(ready_ ? control_word::ended : control_word::failed,
-                 "what happened could not be put on record: " + std::string{why.step} + ": " +
-                     why.detail);
-    for (std::size_t i = 0; i < agents_.size(); ++i)
+    control_.say(ready_ ? control_word::ended : control_word::failed, in_words(*problem_));
+    for (std::size_t i = 0; i < agents_end_; ++i)
         if (agents_[i].open) drop_agent(i);
     for (auto& each : servers_) each.queue = {};
     begin_end("what happened could not be put on record");

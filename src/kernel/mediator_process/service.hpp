@@ -27,6 +27,7 @@ struct service_options {
     };
     kind what = kind::serve;
     bool passes_errors_on = false; // what servers write to stderr
+    std::string log = {};          // how the audit log is called
 };
 
 class service final : public outlet {
@@ -119,6 +120,7 @@ private:
     std::vector<mcp::upstream_wish> wishes_;
     sys::unique_fd epoll_, signals_, listener_;
     std::array<agent_peer, most_sessions> agents_;
+    std::size_t agents_end_ = 0; // beyond the last one that is open
     std::vector<server_peer> servers_;
     std::vector<std::uint32_t> agents_to_flush_, servers_to_flush_;
     std::deque<action> actions_;
