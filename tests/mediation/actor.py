@@ -70,8 +70,9 @@ class Actor:
     def on_initialize(self, request):
         wanted = request["params"]["protocolVersion"]
         revision = wanted if wanted in REVISIONS else REVISIONS[0]
-        answer(request, {"protocolVersion": revision, "capabilities": {"tools": {"listChanged": True}, "logging": {}},
-                         "serverInfo": {"name": "actor", "version": "1"}, "instructions": "Do as you like."})
+        answer(request, {"protocolVersion": revision, "capabilities": {
+            "tools": {"listChanged": True}, "logging": {}, "resources": {"subscribe": True}, "prompts": {},
+            "completions": {}}, "serverInfo": {"name": "actor", "version": "1"}, "instructions": "Do as you like."})
 
     @staticmethod
     def on_ping(request):
@@ -88,6 +89,39 @@ class Actor:
             with open(self.options.tools, encoding="utf-8") as file:
                 return answer(request, {"tools": json.load(file)})
         return answer(request, {"tools": TOOLS})
+
+    # Answered when they are relayed.
+
+    @staticmethod
+    def on_resources_list(request):
+        answer(request, {"resources": [{"uri": uri, "name": uri} for uri in ("demo://open/a", "demo://secret/b")]})
+
+    @staticmethod
+    def on_resources_templates_list(request):
+        answer(request, {"resourceTemplates": [{"uriTemplate": "demo://open/{name}", "name": "open"}]})
+
+    @staticmethod
+    def on_resources_read(request):
+        uri = request["params"]["uri"]
+        answer(request, {"contents": [{"uri": uri, "text": f"content of {uri}"}]})
+
+    def on_empty(self, request):
+        answer(request, {})
+
+    on_resources_subscribe = on_resources_unsubscribe = on_logging_setLevel = on_empty
+
+    @staticmethod
+    def on_prompts_list(request):
+        answer(request, {"prompts": [{"name": "open"}, {"name": "secret"}]})
+
+    @staticmethod
+    def on_prompts_get(request):
+        content = {"type": "text", "text": request["params"]["name"]}
+        answer(request, {"messages": [{"role": "user", "content": content}]})
+
+    @staticmethod
+    def on_completion_complete(request):
+        answer(request, {"completion": {"values": ["a"]}})
 
     def on_tools_call(self, request):
         self.calls += 1
@@ -162,6 +196,11 @@ class Actor:
     def do_change(self, request, _):
         notify("notifications/tools/list_changed")
         answer(request, text("changed"))
+
+    @staticmethod
+    def do_notify(request, given):
+        notify(given["method"], **given["params"])
+        answer(request, text("told"))
 
     @staticmethod
     def do_large(request, given):
@@ -252,6 +291,17 @@ class Actor:
         for _ in range(given["bytes"] // 65536):
             put(b" " * 65536)
         put(b"1}\n")
+
+    @staticmethod
+    def do_put(request, given):
+        """Any bytes, as Latin-1 has them; 424242 stands for the call's id."""
+        put(given["text"].replace("424242", str(request["id"])).encode("latin-1"))
+
+    @staticmethod
+    def do_deaf(request, _):
+        """Answers, and reads nothing any more."""
+        answer(request, text("deaf"))
+        time.sleep(4000)
 
     @staticmethod
     def do_unended(request, _):

@@ -5,11 +5,14 @@ wants to. Its report is what it prints.
 """
 import json
 import os
+import resource
 import shutil
 import textwrap
+import time
 
 import inside
 import mediation_case
+import session
 
 BRIDGE = "/run/glove/bin/glove-mcp"
 SOCKET = "/run/glove/mcp.sock"
@@ -186,6 +189,59 @@ class Agents(mediation_case.Case):
         self.assertNotIn(b"ran", done.stdout)
         for words in (b"cannot start: a reason", b"a"):
             self.assertIn(words, done.stderr)
+
+    def test_a_run_ends_when_its_record_cannot_be_written(self):
+        """The agent hears of no result that is not on record, and is ended itself."""
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
+        self.place.put("agent.py", HEAD + textwrap.dedent("""
+            import signal
+            client = bridged()
+            answered = 0
+            try:
+                while True:
+                    answered += not session.is_tool_error(client.call("a__act", words="x" * 500))
+                    with open("answered", "w") as file:
+                        file.write(str(answered))
+            except (session.Closed, OSError):
+                pass
+            time.sleep(60)
+        """))
+        began = time.monotonic()
+        done = self.place.run(*mediation_case.PYTHON, "agent.py", preexec_fn=limit,
+                              flags=["--audit-log", self.log, *self.upstream("a", *self.actor()), "--allow", "a.*"])
+        self.assertLess(time.monotonic() - began, 30)
+        self.assertEqual(done.returncode, 125, done)
+        self.assertIn(b"audit", done.stderr)
+        with open(self.log, "rb") as file:
+            found = [json.loads(line) for line in file.read().split(b"\n")[:-1] if line.endswith(b"}")]
+        statuses = [each["status"] for each in found if each["action"] == "call_tool"]
+        with open(os.path.join(self.place.workspace, "answered"), encoding="ascii") as file:
+            answered = int(file.read())
+        self.assertGreater(answered, 5)
+        self.assertLessEqual(answered, statuses.count("ok"))
+        self.assertLessEqual(len(self.arrived("tools/call")), statuses.count("pending"))
+
+    def test_servers_come_from_a_file_in_the_customary_form(self):
+        def config(**more):
+            command = self.actor()
+            name = self.place.path("servers.json")
+            with open(name, "w", encoding="utf-8") as file:
+                json.dump({"mcpServers": {"a": {"command": command[0], "args": command[1:], "env": {"GIVEN": "this"},
+                                                "cwd": self.place.home, **more}}}, file)
+            return ["--mcp-config", name, "--allow", "a.*"]
+        client = self.serve(*config())
+        given = json.loads(session.words(client.call("a__act", do="environment")))
+        self.assertEqual(given["GIVEN"], "this")
+        self.assertEqual(json.loads(session.words(client.call("a__act", do="whoami")))["cwd"], self.place.home)
+        client.close()
+        for more in ({"url": "http://localhost/"}, {"type": "http"}, {"args": "x"}, {"command": ""}, {"env": {"A": 1}}):
+            with self.subTest(more):
+                before = len(self.arrived())
+                status, _, err = self.glove("mcp", "tools", *config(**more))
+                self.assertNotEqual(status, 0)
+                self.assertIn("servers.json", err)
+                self.assertEqual(len(self.arrived()), before)
 
     def test_on_its_own_streams(self):
         for flags in (["--agent-transport", "stdio"], ["--net", "sealed"]):

@@ -264,10 +264,12 @@ relative = true
     # -- other ways to say it --
 
     def test_a_prefix_on_the_command_line(self):
-        client = self.files("--allow", "fs.read_text_file", "--allow-arg", f"fs.read_text_file:path={self.a}/", rules=None)
+        client = self.files("--allow", "fs.read_text_file", "--allow-arg", f"fs.read_text_file:path={self.a}/",
+                            rules=None)
         self.assertEqual(set(client.tools()), {"read_text_file"})
         self.assert_words(self.read(client, "{a}/x"), "content of a/x")
-        for template in ("{w}/b/secret", "{w}/a-evil/x", "{a}/../b/secret", "{a}", "x", "{a}/%2e%2e/b/secret",
+        for template in ("{w}/b/secret", "{w}/a-evil/x", "{a}/../b/secret", "{a}/link/secret", "x",
+                         "{a}/%2e%2e/b/secret",
                          "//etc/passwd"):
             with self.subTest(template):
                 self.refused(client, "read_text_file", path=self.path(template))
@@ -321,8 +323,8 @@ class Commands(mediation_case.Case):
     def test_a_call_can_be_tried_without_being_made(self):
         upstream = self.upstream("a", *self.actor())
         for words, status in (("good-one", 0), ("bad", 1)):
-            done = self.glove("mcp", "check", *upstream, "--allow", "a.act", "--allow-arg", "a.act:words=good-", "a.act",
-                              json.dumps({"words": words}))
+            done = self.glove("mcp", "check", *upstream, "--allow", "a.act", "--allow-arg", "a.act:words=good-",
+                              "a.act", json.dumps({"words": words}))
             self.assertEqual(done[0], status, done)
         self.assertEqual(self.arrived("tools/call"), [])
 

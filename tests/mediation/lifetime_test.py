@@ -52,6 +52,16 @@ class Killed(mediation_case.Case):
         client.process.wait(SOON)
         self.assertNotEqual(client.process.returncode, 0)
 
+    def test_both_at_once(self):
+        """Nobody is left to look for grandchildren in sessions of their own; the server dies by itself."""
+        for order in ([0, 1], [1, 0]):
+            with self.subTest(order):
+                mark = f"killed-{os.getpid()}-{next(serial)}"
+                client = self.act(actor=["--marker", mark])
+                self.assert_words(client.call("act", words="x"), "x")
+                self.kill(client, order)
+                self.assert_gone(mark)
+
     def test_at_any_moment(self):
         chance = random.Random(5)
         for number in range(ROUNDS):
@@ -141,6 +151,22 @@ class OfRuns(mediation_case.Case):
                 self.assertTrue(inside.wait_until(lambda m=mark: not self.servers(m), SOON))
                 process.communicate(b"\n", timeout=30)
                 self.assertNotEqual(process.returncode, 0)
+
+    def test_any_of_them_at_any_moment(self):
+        chance = random.Random(6)
+        self.place.put("agent.py", "import time\ntime.sleep(4000)\n")
+        for number in range(ROUNDS):
+            with self.subTest(number):
+                mark = f"killed-{os.getpid()}-{next(serial)}"
+                process = self.run_glove(self.upstream("a", *self.actor("--marker", mark)), ["--allow", "a.*"],
+                                         [*mediation_case.PYTHON, "agent.py", mark])
+                time.sleep(chance.random() * 0.5)
+                everybody = {process.pid: inside.facts(process.pid)[2], **inside.descendants(process.pid)}
+                mediators = [pid for pid in everybody if mediation_case.name_of(pid) in mediation_case.MEDIATORS]
+                os.kill(chance.choice(mediators), signal.SIGKILL)
+                self.assertTrue(inside.wait_until(lambda m=mark: not inside.marked(m), 2 * SOON), inside.marked(mark))
+                self.assertTrue(inside.wait_until(lambda e=everybody: not inside.alive(e), SOON))
+                inside.end(process)
 
 
 if __name__ == "__main__":

@@ -145,6 +145,14 @@ class Pins(mediation_case.Case):
         client = self.act(actor=["--tools", self.tools_file, "--marker", "another"])
         self.assertEqual(set(client.tools()), {"act", "other"})
 
+    def test_many_that_begin_at_once_pin_the_same(self):
+        clients = [self.act(actor=["--tools", self.tools_file], initialize=False) for _ in range(6)]
+        for client in clients:
+            self.assertIn("result", client.initialize())
+            self.assertEqual(set(client.tools()), {"act", "other"})
+        self.offer(CHANGES["description"], OTHER)
+        self.assert_blocked(self.pinned())
+
     def test_without_pins_changes_are_believed(self):
         self.use()
         self.offer(CHANGES["description"], OTHER)
@@ -207,6 +215,24 @@ class Texts(mediation_case.Case):
         client = self.seen(*({**good, "name": name} for name in (
             "act", "a" * 128, "a.b-c_D9", "a" * 129, "", "a b", "a/b", "é", "a\n", "a\u200b", "a,b")))
         self.assertEqual(set(client.tools()), {"act", "a" * 128, "a.b-c_D9"})
+
+    def test_what_is_no_tool_is_not_shown(self):
+        good = {"name": "act", "description": "d", "inputSchema": {"type": "object"}}
+        deep = {"type": "object"}
+        for _ in range(20):
+            deep = {"type": "object", "properties": {"x": deep}}
+        for bad in (5, None, [], "act", {}, {"name": 5}, {"name": None}, {"description": "no name"}):
+            with self.subTest(bad):
+                client = self.seen(bad, good)
+                self.assertLessEqual(set(client.tools()), {"act"})
+                client.close()
+        client = self.seen(good, {**good, "name": "large", "description": "x" * (2 << 20)},
+                           {**good, "name": "deep", "inputSchema": deep}, {**good, "name": "plain", "inputSchema": 5})
+        tools = client.tools()
+        self.assertTrue({"act", "deep"} <= set(tools), set(tools))
+        self.assertNotIn("large", tools)
+        for name in tools:
+            self.assert_words(client.call(name, words="x"), "x")
 
     def test_a_name_twice_hides_both(self):
         good = {"description": "d", "inputSchema": {"type": "object"}}

@@ -395,6 +395,31 @@ class Calls(mediation_case.Case):
         self.assertLessEqual(len(tokens), 1)
         self.assertNotIn(call, [each.get("id") for each in client.heard])
 
+    def test_what_belongs_to_a_call_beside_its_arguments_is_kept(self):
+        client = self.act()
+        meta = {"progressToken": "mine", "traceparent": "00-1-2-01", "vendor.example/key": {"deep": [1, None]}}
+        said = client.request("tools/call", {"name": "act", "arguments": {"do": "params"}, "_meta": meta})
+        seen = json.loads(session.words(said))["_meta"]
+        self.assertNotEqual(seen.pop("progressToken"), meta.pop("progressToken"))
+        self.assertEqual(seen, meta)
+        for wrong in (None, 5, [], "x", {"progressToken": None}, {"progressToken": 1.5}, {"progressToken": {}}):
+            with self.subTest(wrong):
+                said = client.request("tools/call", {"name": "act", "arguments": {}, "_meta": wrong})
+                self.assert_failed(said, INVALID_PARAMS, INVALID_REQUEST)
+        self.assertEqual(len(self.arrived("tools/call")), 1)
+
+    def test_an_id_that_is_still_open_is_refused(self):
+        client = self.act()
+        client.send("tools/call", {"name": "act", "arguments": {"do": "sleep", "seconds": 0.5}}, "same")
+        client.send("tools/call", {"name": "act", "arguments": {"words": "the second"}}, "same")
+        said = client.receive()
+        self.assert_failed(said, INVALID_REQUEST)
+        self.assertIsNone(said["id"])  # else it would be taken for the answer to the first
+        self.assert_words(client.answer("same"), "slept")
+        client.send("tools/call", {"name": "act", "arguments": {"words": "the third"}}, "same")
+        self.assert_words(client.answer("same"), "the third")
+        self.assertEqual(len(self.arrived("tools/call")), 2)
+
     def test_tasks_are_not_offered(self):
         client = self.act()
         said = client.request("tools/call", {"name": "act", "arguments": {"words": "x"}, "task": {"ttl": 1000}})

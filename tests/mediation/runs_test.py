@@ -42,7 +42,9 @@ class Runs(egress_case.Case, mediation_case.Case):
         self.place.bare("git", "init", "-q")
 
     def run_agent(self, name, script):
-        model = scripted_model.ScriptedModel([*script, {"text": "that was all"}])
+        # An agent may speak to its model before it has heard of its tools.
+        listed = {"shell": "true", "after": lambda: inside.wait_until(lambda: self.records("list_tools"), 60)}
+        model = scripted_model.ScriptedModel([listed, *script, {"text": "that was all"}])
         self.addCleanup(model.server_close)
         self.addCleanup(model.shutdown)
         arguments, environment, files = peers.DRIVEN[name](f"http://localhost:{model.port}")
@@ -54,14 +56,14 @@ class Runs(egress_case.Case, mediation_case.Case):
         rules = [*self.upstream("a", *self.actor()), "--allow", "a.act", "--allow-arg", "a.act:words=good-"]
         done = self.run_with([f"localhost:{model.port}"], *command, extra=[*flags, *told, *rules])
         self.assertEqual(done.status, 0, done)
-        self.assertEqual(len(model.told), len(script), done)
+        self.assertEqual(len(model.told), 1 + len(script), done)
         return model
 
     def drives(self, name):
         model = self.run_agent(name, [{"server": "act", "input": {"words": "good-words"}},
                                       {"server": "act", "input": {"words": "bad-words"}},
                                       {"shell": by_shell("a__other", words="good-words")}])
-        allowed, argument, tool = model.told
+        allowed, argument, tool = model.told[1:]
         self.assertIn("good-words", allowed)
         self.assertNotIn("denied", allowed)
         self.assertIn("policy denied", argument)
@@ -93,7 +95,7 @@ class Runs(egress_case.Case, mediation_case.Case):
         self.SETTINGS = {}
         model = self.run_agent("claude", [{"tool": "ToolSearch", "input": {"query": "select:mcp__glove__a__act"}},
                                           {"tool": "mcp__glove__a__act", "input": {"words": "good-words"}}])
-        self.assertIn("good-words", model.told[1])
+        self.assertIn("good-words", model.told[2])
         self.assertEqual(self.arrived_calls(), [{"words": "good-words"}])
 
 
