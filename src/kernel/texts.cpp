@@ -1,3 +1,4 @@
+// Texts that Glove puts into messages: built byte by byte, and always valid JSON.
 #include "kernel/texts.hpp"
 #include <algorithm>
 #include <array>

@@ -1,3 +1,4 @@
+// What a person who reads a text cannot see is taken out of it; what can be seen stays as it was.
 #include "kernel/visible_text.hpp"
 #include <algorithm>
 #include <glove/wire/utf8.hpp>

@@ -85,6 +85,7 @@ auto main() -> int {
         leave("heard", hear());
         return 0;
     }
+    if (what == "deaf") (void)::signal(SIGTERM, SIG_IGN); // before anybody can send it
     say(what == "notes" ? "rthe first\nthe second" : "r");
     if (what == "ended" || what == "gone" || what == "wrong") {
         ::usleep(300'000);
@@ -94,7 +95,6 @@ auto main() -> int {
         leave("heard", hear());
         return 0;
     }
-    if (what == "deaf") (void)::signal(SIGTERM, SIG_IGN);
     leave("heard", hear());
     if (what == "hang" || what == "deaf")
         for (;;) ::pause();
