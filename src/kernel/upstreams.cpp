@@ -49,6 +49,7 @@ void gateway::state::start_upstream(std::size_t which) {
     up.now = upstream::phase::starting;
     up.began = now;
     up.malformed = 0;
+    up.level = -1;
     up.number = log.next_number();
     if (log.stage({.action = audit::action::initialize,
                    .subject = up.wish.name,

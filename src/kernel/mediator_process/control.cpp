@@ -18,6 +18,14 @@ constexpr std::size_t most_words = 4096;
 
 } // namespace
 
+auto in_words(const error& of) -> std::string {
+    std::string out{of.step};
+    out.append(": ").append(of.detail);
+    if (of.os != 0) out.append(": ").append(std::strerror(of.os));
+    if (!of.remedy.empty()) out.append("; try: ").append(of.remedy);
+    return out;
+}
+
 auto control::adopt() -> control {
     control out;
     if (option_of(control_descriptor, SO_TYPE) != SOCK_SEQPACKET) return out;

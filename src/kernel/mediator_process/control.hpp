@@ -2,9 +2,13 @@
 #pragma once
 #include <glove/kernel/mediation.hpp>
 #include <glove/sys/fd.hpp>
+#include <string>
 #include <string_view>
 
 namespace glove::kernel {
+
+// A problem in one line, for whoever hears the channel.
+[[nodiscard]] auto in_words(const error& of) -> std::string;
 
 class control {
 public:

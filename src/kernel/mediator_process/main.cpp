@@ -109,7 +109,8 @@ struct setting {
                                                       pins ? &*pins : nullptr, time}));
     loop.attach(gate, what.upstreams);
     const int status = loop.run();
-    if (status != 0 && loop.problem()) report(*loop.problem());
+    // Over its channel, `glove` was told.
+    if (status != 0 && alone && loop.problem()) report(*loop.problem());
     return status;
 }
 
@@ -148,8 +149,8 @@ struct setting {
     const auto what = with.what.task;
     auto done = what == task::tools || what == task::pin ? look(with) : serve(with, channel);
     if (done) return *done;
-    report(done.error());
-    channel.say(control_word::failed, error_text(done.error()));
+    if (channel) channel.say(control_word::failed, in_words(done.error()));
+    else report(done.error());
     const bool misused = done.error().step == "mcp.accept" || done.error().step == "mcp.pin";
     return misused ? wrong_use : failed_to_start;
 }
@@ -167,8 +168,8 @@ struct setting {
 [[nodiscard]] auto run() -> int {
     auto channel = control::adopt();
     const auto refuse = [&](const error& why, int status) {
-        report(why);
-        channel.say(control_word::failed, error_text(why));
+        if (channel) channel.say(control_word::failed, in_words(why));
+        else report(why);
         return status;
     };
     const auto what = read_mediation();
