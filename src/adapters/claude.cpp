@@ -23,6 +23,9 @@ constexpr std::array destinations{
     destination{"platform.claude.com", "login: exchange and renewal of its tokens"},
     destination{"console.anthropic.com", "login, in earlier versions"},
 };
+// The user's own servers would be started inside. One word: the option takes what follows it, too.
+constexpr std::array<std::string_view, 2> tool_words{"--mcp-config=/run/glove/mcp.json",
+                                                     "--strict-mcp-config"};
 constexpr std::array<std::string_view, 2> credentials{".claude/.credentials.json", ".claude.json"};
 
 } // namespace
@@ -39,6 +42,7 @@ constexpr agent_description claude{
     .destinations = destinations,
     .credentials = credentials,
     .seeds = {},
+    .tools = {.words = tool_words},
 };
 
 } // namespace glove::adapters

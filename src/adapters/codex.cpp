@@ -21,6 +21,8 @@ constexpr std::array destinations{
     destination{"chatgpt.com", "the model, with a subscription"},
     destination{"auth.openai.com", "login"},
 };
+constexpr std::array<std::string_view, 2> tool_words{
+    "-c", "mcp_servers={glove={command=\"/run/glove/bin/glove-mcp\"}}"};
 constexpr std::array<std::string_view, 1> credentials{".codex/auth.json"};
 constexpr std::array seeds{
     home_file{".codex/config.toml", "check_for_update_on_startup = false\n"},
@@ -40,6 +42,7 @@ constexpr agent_description codex{
     .destinations = destinations,
     .credentials = credentials,
     .seeds = seeds,
+    .tools = {.words = tool_words},
 };
 
 } // namespace glove::adapters

@@ -18,6 +18,13 @@ constexpr std::array destinations{
     destination{"api.github.com", "login, and its GitHub tools"},
     destination{".githubcopilot.com", "the model"},
 };
+constexpr std::array<std::string_view, 1> tool_words{
+    "--additional-mcp-config=@/run/glove/copilot.json"};
+constexpr std::array tool_files{
+    home_file{"copilot.json",
+              "{\"mcpServers\": {\"glove\": {\"type\": \"local\", \"command\": "
+              "\"/run/glove/bin/glove-mcp\", \"args\": [], \"tools\": [\"*\"]}}}\n"},
+};
 constexpr std::array<std::string_view, 1> credentials{".copilot/config.json"};
 
 } // namespace
@@ -34,6 +41,7 @@ constexpr agent_description copilot{
     .destinations = destinations,
     .credentials = credentials,
     .seeds = {},
+    .tools = {.words = tool_words, .files = tool_files},
 };
 
 } // namespace glove::adapters

@@ -24,6 +24,12 @@ constexpr std::array destinations{
     destination{"accounts.google.com", "login"},
     destination{"www.googleapis.com", "login: which account it is"},
 };
+constexpr std::array<std::string_view, 1> tool_variables{
+    "GEMINI_CLI_SYSTEM_SETTINGS_PATH=/run/glove/gemini.json"};
+constexpr std::array tool_files{
+    home_file{"gemini.json",
+              "{\"mcpServers\": {\"glove\": {\"command\": \"/run/glove/bin/glove-mcp\"}}}\n"},
+};
 constexpr std::array<std::string_view, 4> credentials{
     ".gemini/oauth_creds.json", ".gemini/google_accounts.json", ".gemini/gemini-credentials.json",
     ".gemini/mcp-oauth-tokens.json"};
@@ -46,6 +52,7 @@ constexpr agent_description gemini{
     .destinations = destinations,
     .credentials = credentials,
     .seeds = seeds,
+    .tools = {.environment = tool_variables, .files = tool_files},
 };
 
 } // namespace glove::adapters

@@ -26,6 +26,13 @@ constexpr std::array destinations{
     destination{"generativelanguage.googleapis.com", "models of Google"},
     destination{"openrouter.ai", "models of OpenRouter"},
 };
+constexpr std::array<std::string_view, 1> tool_variables{
+    "OPENCODE_CONFIG=/run/glove/opencode.json"};
+constexpr std::array tool_files{
+    home_file{"opencode.json",
+              "{\"mcp\": {\"glove\": {\"type\": \"local\", \"enabled\": true, \"command\": "
+              "[\"/run/glove/bin/glove-mcp\"]}}}\n"},
+};
 constexpr std::array<std::string_view, 2> credentials{".local/share/opencode/auth.json",
                                                       ".local/share/opencode/mcp-auth.json"};
 
@@ -43,6 +50,7 @@ constexpr agent_description opencode{
     .destinations = destinations,
     .credentials = credentials,
     .seeds = {},
+    .tools = {.environment = tool_variables, .files = tool_files},
 };
 
 } // namespace glove::adapters

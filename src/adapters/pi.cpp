@@ -40,6 +40,8 @@ constexpr agent_description pi{
     .destinations = destinations,
     .credentials = credentials,
     .seeds = {},
+    .tools = {.note = "pi has no MCP client of its own: an extension of it can start "
+                      "/run/glove/bin/glove-mcp"},
 };
 
 } // namespace glove::adapters

@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::array verb_table{
     verb{"exec", "Run a command that can reach only what you name", exec_verb, declare_exec},
+    verb{"run", "Run an agent in a sandbox, with tools that you allow", run_verb, declare_run},
+    verb{"mcp", "Put rules between an MCP client and its tool servers", mcp_verb, declare_mcp},
     verb{"profile", "Show the profiles of glove exec -p, and check them", profile_verb,
          declare_profile},
     verb{"doctor", "Try what Glove needs of this machine, and name the mends", doctor_verb,
@@ -39,6 +41,8 @@ void print_help() {
         "\n  glove VERB --help   what a verb takes\n  glove --version     the version\n\n"
         "Examples:\n"
         "  glove exec -p claude                         Claude Code on this directory\n"
+        "  glove run -p claude --mcp-config servers.json --allow 'files.*'\n"
+        "                                               the same, with tools of a server\n"
         "  glove exec --workspace . -- bash             a shell with this directory, without your "
         "home\n"
         "  glove exec --workspace . --explain -- bash   what it would see; runs nothing\n";

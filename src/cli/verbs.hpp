@@ -31,6 +31,10 @@ struct verb {
 
 auto exec_verb(const invocation& call) -> int;
 void declare_exec(CLI::App& app);
+auto run_verb(const invocation& call) -> int;
+void declare_run(CLI::App& app);
+auto mcp_verb(const invocation& call) -> int;
+void declare_mcp(CLI::App& app);
 auto doctor_verb(const invocation& call) -> int;
 void declare_doctor(CLI::App& app);
 auto log_verb(const invocation& call) -> int;

@@ -102,6 +102,8 @@ auto make_environment(const char* const* outer, const profile& wish, const user_
     for (const auto& listener : wish.listeners)
         if (!listener.variable.empty())
             out.push_back(set(listener.variable, path_inside(listener)));
+    for (const auto& file : wish.companions)
+        if (!file.variable.empty()) out.push_back(set(file.variable, path_inside(file)));
     const bool egress = !wish.egress.allow.empty();
     std::vector<std::string_view> named;
     for (const auto& [name, value] : wish.environment) {

@@ -106,4 +106,24 @@ auto add_listener_place(tree_builder& tree, const std::string& run) -> result<st
     return place;
 }
 
+auto add_companions(tree_builder& tree, const std::string& place,
+                    const std::vector<companion>& companions) -> result<> {
+    for (const auto& wish : companions) {
+        tree_entry entry{.path = place + "/" + wish.name,
+                         .kind = entry_kind::file,
+                         .permissions = 0444,
+                         .text = wish.text};
+        if (!wish.program.empty()) {
+            GLOVE_TRY(const auto where, resolve(wish.program));
+            entry.kind = entry_kind::bind;
+            entry.text = where.real;
+            GLOVE_TRY(entry.pin, sys::pin(entry.text, sys::follow::never));
+            GLOVE_TRY(const auto facts, sys::inspect(entry.pin));
+            entry.identity = facts.identity;
+        }
+        tree.add(std::move(entry));
+    }
+    return {};
+}
+
 } // namespace glove::container

@@ -1,12 +1,17 @@
 // Where the sockets stand on which the host's side accepts connections of the agent.
 //
-// Guarantees: all of them stand in one directory that nothing of the operator's shares.
+// Guarantees: all of them stand in one directory that nothing of the operator's shares; what stands
+// beside them is a program that was pinned, or a text.
 #pragma once
 #include "container/tree.hpp"
 
 namespace glove::container {
 
 [[nodiscard]] inline auto path_inside(const listener_wish& wish) -> std::string {
+    return std::string{listener_directory} + "/" + wish.name;
+}
+
+[[nodiscard]] inline auto path_inside(const companion& wish) -> std::string {
     return std::string{listener_directory} + "/" + wish.name;
 }
 
@@ -24,5 +29,8 @@ namespace glove::container {
 // entry to be added: it is refused when anything of a grant is there.
 [[nodiscard]] auto add_listener_place(tree_builder& tree, const std::string& run)
     -> result<std::string>;
+// Adds what stands beside the sockets in `place`.
+[[nodiscard]] auto add_companions(tree_builder& tree, const std::string& place,
+                                  const std::vector<companion>& companions) -> result<>;
 
 } // namespace glove::container

@@ -275,6 +275,7 @@ void add_grants(tree_builder& tree, std::vector<located_grant>& grants) {
     if (!out.listeners.empty()) {
         GLOVE_TRY(const auto run, behind_links(tree, "/run"));
         GLOVE_TRY(out.listener_place, add_listener_place(tree, run));
+        GLOVE_CHECK(add_companions(tree, out.listener_place, wish.companions));
     }
     return std::move(tree).finish();
 }

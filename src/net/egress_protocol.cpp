@@ -2,10 +2,8 @@
 #include "net/egress_protocol.hpp"
 #include <algorithm>
 #include <cstring>
-#include <fcntl.h>
 #include <glove/base/text.hpp>
 #include <glove/sys/files.hpp>
-#include <sys/mman.h>
 #include <type_traits>
 
 namespace glove::net {
@@ -155,14 +153,7 @@ auto seal(const egress_configuration& what) -> result<sys::unique_fd> {
         append(bytes, static_cast<std::uint16_t>(rule.size()));
         bytes += rule;
     }
-    sys::unique_fd file{::memfd_create("glove-egress", MFD_CLOEXEC | MFD_ALLOW_SEALING)};
-    if (!file) return fail_os("egress.settings");
-    GLOVE_CHECK(sys::write_all(file, bytes));
-    if (::lseek(file.get(), 0, SEEK_SET) != 0 ||
-        ::fcntl(file.get(), F_ADD_SEALS,
-                F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) != 0)
-        return fail_os("egress.settings");
-    return file;
+    return sys::sealed_file(bytes, "egress.settings");
 }
 
 auto unseal(sys::fd_ref file) -> result<egress_configuration> {

@@ -152,6 +152,54 @@ void write_plan(json& w, const container::plan& plan) {
     w.end_array();
 }
 
+// Never a value of a variable: it may be a secret.
+void write_upstream(json& w, const mcp::upstream_wish& upstream) {
+    w.begin_object();
+    w.member("name", upstream.name);
+    w.begin_array("command");
+    for (const auto& word : upstream.argv) w.element(word);
+    w.end_array();
+    w.begin_array("environment");
+    for (const auto& [name, value] : upstream.environment) w.element(name);
+    for (const auto& name : upstream.passed) w.element(name);
+    w.end_array();
+    if (upstream.directory) w.member("directory", *upstream.directory);
+    w.member("required", upstream.required);
+    w.end_object();
+}
+
+void write_texts(json& w, std::string_view name, const std::vector<std::string>& texts) {
+    w.begin_array(name);
+    for (const auto& text : texts) w.element(text);
+    w.end_array();
+}
+
+void write_mediation(json& w, const mediation_request& request,
+                     const std::vector<std::string>* rules) {
+    const auto& what = request.what;
+    w.begin_object("mediation");
+    w.member("transport", request.on_streams ? "stdio" : "bridge");
+    w.begin_array("upstreams");
+    for (const auto& upstream : what.upstreams) write_upstream(w, upstream);
+    w.end_array();
+    write_texts(w, "allow", what.rules.allow);
+    write_texts(w, "deny", what.rules.deny);
+    write_texts(w, "allow_arg", what.rules.allow_arg);
+    if (what.rules.file) w.member("policy", *what.rules.file);
+    if (rules != nullptr) write_texts(w, "rules", *rules);
+    write_texts(w, "relay", what.relay);
+    w.member("tool_names", what.names == kernel::tool_names::bare ? "bare" : "qualified");
+    w.begin_array("renames");
+    for (const auto& [name, tool] : what.renames) w.element(name + "=" + tool);
+    w.end_array();
+    w.member("start_timeout_ms", what.start_timeout_ms);
+    w.member("call_timeout_ms", what.call_timeout_ms);
+    w.member("result_bytes", what.result_bytes);
+    w.member("instructions", what.instructions);
+    w.member("pins", what.pinning);
+    w.end_object();
+}
+
 void write_layers(json& w, const std::vector<container::layer>& layers, bool with_outcome) {
     w.begin_array("layers");
     for (const auto& layer : layers) {
@@ -175,6 +223,7 @@ void write_outcome(json& w, const outcome& ended) {
     if (ended.cause == exit_cause::wall_time || ended.cause == exit_cause::output_bytes)
         w.element(to_string(ended.cause));
     w.end_array();
+    if (ended.cause == exit_cause::mediation) w.member("mediation_end", ended.mediation_end);
 }
 
 void write_changes(json& w, const run_facts& facts) {
@@ -262,9 +311,27 @@ template<class Pick> auto names(const container::plan& plan, Pick pick) -> std::
     return out;
 }
 
+[[nodiscard]] auto tools_text(const mediation_request& request,
+                              const std::vector<std::string>& rules) -> std::string {
+    std::string out;
+    for (const auto& upstream : request.what.upstreams) {
+        out += fmt::format("  {}:", upstream.name);
+        for (const auto& word : upstream.argv) out += " " + printable(word);
+        out += ", outside of the sandbox";
+        std::string variables;
+        for (const auto& [name, value] : upstream.environment) variables += " " + name;
+        for (const auto& name : upstream.passed) variables += " " + name;
+        out += variables.empty() ? "\n" : ", with" + variables + "\n";
+    }
+    for (const auto& rule : rules) out += fmt::format("  {}\n", printable(rule));
+    return out + fmt::format("  spoken with {}\n", request.on_streams
+                                                       ? "on standard input and output"
+                                                       : "by a socket inside");
+}
+
 } // namespace
 
-auto explain_text(const container::plan& plan) -> std::string {
+auto explain_text(const container::plan& plan, const tools_view& tools) -> std::string {
     const auto bound = [](access mode, origin from) {
         return [=](const tree_entry& e) {
             return e.kind == entry_kind::bind && e.mode == mode && e.origin == from;
@@ -302,6 +369,8 @@ auto explain_text(const container::plan& plan) -> std::string {
         out += section("SSH agent",
                        fmt::format("  signs with {} ({})\n", plan.ssh_agent->key.fingerprint,
                                    plan.ssh_agent->key.comment));
+    if (tools.mediation != nullptr)
+        out += section("Tools", tools_text(*tools.mediation, tools.rules));
     out += section("Limits", limits_text(plan));
     out += section("Layers", layers);
     std::string notes;
@@ -316,13 +385,14 @@ auto explain_text(const container::plan& plan) -> std::string {
     return out;
 }
 
-auto explain_json(const container::plan& plan) -> std::string {
+auto explain_json(const container::plan& plan, const tools_view& tools) -> std::string {
     std::string out;
     {
         json w{out};
         w.begin_object();
         w.member("schema_version", 1);
         write_plan(w, plan);
+        if (tools.mediation != nullptr) write_mediation(w, *tools.mediation, &tools.rules);
         write_layers(w, container::requested_layers(plan), false);
         w.end_object();
     }
@@ -346,6 +416,7 @@ auto report_json(const run_record& record) -> std::string {
         if (record.plan->ssh_agent) write_signatures(w, record.facts.signatures);
         write_changes(w, record.facts);
         write_plan(w, *record.plan);
+        if (record.mediation != nullptr) write_mediation(w, *record.mediation, nullptr);
         w.end_object();
     }
     return out += '\n';

@@ -5,6 +5,7 @@
 #include "run/supervise.hpp"
 #include <glove/container/launch.hpp>
 #include <glove/container/plan.hpp>
+#include <glove/run/exec.hpp>
 #include <glove/wire/json_writer.hpp>
 #include <optional>
 #include <string>
@@ -25,14 +26,22 @@ struct run_record {
     std::string run;
     std::string audit_log;
     const container::plan* plan = nullptr;
+    const mediation_request* mediation = nullptr; // null: without tools
     run_facts facts;
     std::optional<outcome> ended;
     std::optional<error> problem;
     std::int64_t started_ns = 0, ended_ns = 0; // wall clock
 };
 
-[[nodiscard]] auto explain_text(const container::plan& plan) -> std::string;
-[[nodiscard]] auto explain_json(const container::plan& plan) -> std::string;
+// What the agent may do with tools: the rules are in the words of glove-mediator.
+struct tools_view {
+    const mediation_request* mediation = nullptr; // null: there are none
+    std::vector<std::string> rules = {};
+};
+[[nodiscard]] auto explain_text(const container::plan& plan, const tools_view& tools = {})
+    -> std::string;
+[[nodiscard]] auto explain_json(const container::plan& plan, const tools_view& tools = {})
+    -> std::string;
 [[nodiscard]] auto report_json(const run_record& record) -> std::string;
 
 // `{"argv":[...]}`, for the audit line.

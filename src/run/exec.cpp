@@ -1,8 +1,9 @@
-// The story of `glove exec`: plan, put the intent on record, launch, release, watch, put the
-// outcome on record.
+// The story of `glove exec` and `glove run`: plan, put the intent on record, launch, start the
+// tools, release, watch, put the outcome on record.
 //
 // There is no path in this file on which the command runs outside of the perimeter.
 #include "run/description.hpp"
+#include "run/mediator.hpp"
 #include "run/output_relay.hpp"
 #include "run/private_terminal.hpp"
 #include "run/records.hpp"
@@ -12,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
 #include <glove/audit/jsonl.hpp>
 #include <glove/base/text.hpp>
 #include <glove/run/exec.hpp>
@@ -19,9 +21,12 @@
 #include <glove/sys/entropy.hpp>
 #include <glove/sys/program_text.hpp>
 #include <glove/sys/sockets.hpp>
+#include <glove/sys/spawn.hpp>
 #include <glove/sys/standard_error.hpp>
 #include <glove/sys/user_directories.hpp>
+#include <glove/wire/json_writer.hpp>
 #include <poll.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -59,6 +64,7 @@ void tell_after(const char* words) {
 }
 
 [[nodiscard]] auto exit_status_after(const outcome& ended) -> int {
+    if (ended.cause == exit_cause::mediation) return static_cast<int>(exit_status::refused);
     if (ended.cause == exit_cause::wall_time)
         tell_after("the wall-time limit was reached, so the agent was ended");
     if (ended.cause == exit_cause::output_bytes)
@@ -94,6 +100,72 @@ void tell_after(const char* words) {
     return finished;
 }
 
+constexpr std::string_view tools_flag = "--upstream";
+constexpr std::string_view tools_socket = "mcp.sock";
+constexpr std::string_view tools_bridge = "bin/glove-mcp";
+constexpr std::string_view tools_file = "mcp.json";
+constexpr std::string_view tools_variable = "GLOVE_MCP_CONFIG";
+
+// What stands inside, so that an agent finds its tools.
+[[nodiscard]] auto plan_tools(const mediation_request& wish, container::profile& into) -> result<> {
+    if (wish.on_streams) return {};
+    GLOVE_TRY(auto bridge, sys::find_own_program("glove-mcp", "mediation.program"));
+    const auto directory = std::string{container::listener_directory} + "/";
+    std::string text;
+    {
+        wire::json::writer w{text};
+        w.begin_object();
+        w.begin_object("mcpServers");
+        w.begin_object("glove");
+        w.member("command", directory + std::string{tools_bridge});
+        w.begin_array("args");
+        w.end_array();
+        w.end_object();
+        w.end_object();
+        w.end_object();
+    }
+    into.listeners.push_back({.flag = tools_flag, .name = std::string{tools_socket}});
+    into.companions.push_back({.name = std::string{tools_bridge}, .program = std::move(bridge)});
+    into.companions.push_back({.name = std::string{tools_file},
+                               .text = text + "\n",
+                               .variable = std::string{tools_variable}});
+    return {};
+}
+
+// Where the socket of the tools is in the plan; none when the agent has them on its streams.
+[[nodiscard]] auto tools_listener(const container::plan& plan) -> std::size_t {
+    const auto path = std::string{container::listener_directory} + "/" + std::string{tools_socket};
+    const auto at = std::ranges::find(plan.listeners, path, &container::planned_listener::path);
+    return static_cast<std::size_t>(at - plan.listeners.begin());
+}
+
+// The agent's standard input and output, when it speaks with its tools there.
+struct tool_streams {
+    sys::unique_fd agent_input, agent_output;
+};
+
+[[nodiscard]] auto make_pipe(sys::unique_fd& from, sys::unique_fd& to) -> result<> {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) return fail_os("mediation.streams");
+    from = sys::unique_fd{ends[0]};
+    to = sys::unique_fd{ends[1]};
+    return {};
+}
+
+[[nodiscard]] auto start_tools(const mediation_request& wish, const run_records& records, bool sync,
+                               tool_streams& streams) -> result<mediator> {
+    auto what = wish.what;
+    what.task = wish.on_streams ? kernel::task::serve : kernel::task::bridge;
+    what.run = records.run();
+    what.audit_log = records.file();
+    what.audit_sync = sync;
+    if (!wish.on_streams) return mediator::start(what, {});
+    agent_ends ends;
+    GLOVE_CHECK(make_pipe(streams.agent_input, ends.output));
+    GLOVE_CHECK(make_pipe(ends.input, streams.agent_output));
+    return mediator::start(what, std::move(ends));
+}
+
 // What the agent gets as 0, 1 and 2. A stream that becomes its terminal is nothing until then.
 [[nodiscard]] auto arrange_streams(const container::plan& plan, const private_terminal& terminal,
                                    container::launch_request& launch,
@@ -126,10 +198,13 @@ void tell_after(const char* words) {
 }
 
 // One run under its perimeter; `facts` tells what was armed and reached, however it ends.
-[[nodiscard]] auto contain(const container::plan& plan, terminal_wish wish,
+[[nodiscard]] auto contain(const container::plan& plan, const exec_request& request,
                            container::launch_request launch, run_records& records,
                            const sys::clock& time, run_facts& facts) -> result<outcome> {
-    GLOVE_TRY(auto terminal, private_terminal::open(wish));
+    const bool on_streams = request.mediation && request.mediation->on_streams;
+    if (on_streams) GLOVE_CHECK(let_go_of_streams(false));
+    GLOVE_TRY(auto terminal,
+              private_terminal::open(on_streams ? terminal_wish::never : request.terminal));
     GLOVE_TRY(auto inbox, signal_inbox::open(terminal.has_caller()));
     std::optional<output_relay> relay;
     GLOVE_CHECK(arrange_streams(plan, terminal, launch, relay));
@@ -140,8 +215,21 @@ void tell_after(const char* words) {
         GLOVE_TRY(channel, sys::message_channel("egress.channel"));
         launch.bridge = &bridge_end;
     }
+    // The servers start while the sandbox is built.
+    tool_streams streams;
+    std::optional<mediator> tools;
+    if (request.mediation) {
+        GLOVE_TRY(auto started,
+                  start_tools(*request.mediation, records, request.audit_sync, streams));
+        tools.emplace(std::move(started));
+    }
+    if (on_streams) {
+        launch.streams[0] = streams.agent_input.get();
+        launch.streams[1] = streams.agent_output.get();
+    }
     GLOVE_TRY(auto agent, container::launch(launch));
     terminal.agent_has_streams();
+    streams = {};
     if (relay) relay->agent_has_streams();
     // The child builds its perimeter meanwhile; it does not start the agent before `release`.
     std::optional<net::egress_service> network;
@@ -154,11 +242,14 @@ void tell_after(const char* words) {
     GLOVE_CHECK(records.intend());
     if (network) GLOVE_CHECK(network->await_ready());
     if (signer) GLOVE_CHECK(signer->await_ready());
-    GLOVE_CHECK(agent.release(longest_life(plan.limits)));
+    const auto release = [&] { return agent.release(longest_life(plan.limits)); };
+    if (!tools) GLOVE_CHECK(release());
     // It may wait for days now.
     sys::let_go_of_program_text();
+    const auto of_tools = tools_listener(plan);
     const auto take_listener = [&](container::inner_listener came) {
         if (signer && came.index == plan.ssh_agent->listener) signer->serve(std::move(came.socket));
+        else if (tools && came.index == of_tools) tools->serve(std::move(came.socket));
     };
     auto ended = supervise({.agent = agent,
                             .limits = plan.limits,
@@ -168,8 +259,11 @@ void tell_after(const char* words) {
                             .inbox = inbox,
                             .time = time,
                             .ssh_agent = signer ? &*signer : nullptr,
-                            .take_listener = take_listener});
+                            .take_listener = take_listener,
+                            .tools = tools ? &*tools : nullptr,
+                            .release = release});
     facts.layers = agent.layers();
+    if (tools) finish_tools(*tools, inbox);
     const auto signed_off = finish_ssh_agent(signer, facts);
     if (ended && !signed_off) ended = std::unexpected(signed_off.error());
     if (!network) return ended;
@@ -186,13 +280,12 @@ void tell_after(const char* words) {
     -> result<int> {
     const sys::system_clock time;
     const auto how = request.audit_sync ? audit::durability::power : audit::durability::process;
-    GLOVE_TRY(auto records, run_records::open(places, how, plan, time));
+    GLOVE_TRY(auto records, run_records::open(places, how, plan, request.mediation, time));
     GLOVE_TRY(auto kept, protection::begin(places.state, records.run(), plan));
     run_facts facts{.layers = container::requested_layers(plan)};
-    const auto ended =
-        contain(plan, request.terminal,
-                {.plan = &plan, .arguments = request.arguments, .open_files = open_files}, records,
-                time, facts);
+    const auto ended = contain(
+        plan, request, {.plan = &plan, .arguments = request.arguments, .open_files = open_files},
+        records, time, facts);
     facts.changes = kept.end();
     const auto written = records.conclude(ended, std::move(facts));
     if (!ended) return std::unexpected(ended.error());
@@ -202,8 +295,14 @@ void tell_after(const char* words) {
 
 [[nodiscard]] auto explain(const exec_request& request, const container::plan& plan)
     -> result<int> {
-    GLOVE_CHECK(sys::write_all(sys::fd_ref::standard_output(),
-                               request.json ? explain_json(plan) : explain_text(plan)));
+    tools_view tools;
+    if (request.mediation) {
+        tools.mediation = &*request.mediation;
+        GLOVE_TRY(tools.rules, rules_of(request.mediation->what));
+    }
+    GLOVE_CHECK(sys::write_all(sys::fd_ref::standard_output(), request.json
+                                                                   ? explain_json(plan, tools)
+                                                                   : explain_text(plan, tools)));
     return 0;
 }
 
@@ -255,6 +354,27 @@ void tell_before(const container::plan& plan) {
     return {};
 }
 
+// A server starts again when it has died, so what it is made of counts during the run as well.
+[[nodiscard]] auto note_servers(const mediation_request& tools, container::plan& plan) -> result<> {
+    for (const auto& upstream : tools.what.upstreams)
+        for (const auto& word : upstream.argv) {
+            const auto& base = upstream.directory.value_or(tools.what.directory);
+            const auto path = word.starts_with('/') ? word : base + "/" + word;
+            const auto where = container::resolve(path);
+            struct ::stat found{};
+            if (!where || ::stat(where->real.c_str(), &found) != 0 || !S_ISREG(found.st_mode))
+                continue;
+            for (const auto& entry : plan.tree)
+                if (entry.mode == container::access::write &&
+                    entry.origin == container::origin::asked && sys::holds(entry.path, where->real))
+                    plan.notes.push_back(entry.path + " may be changed and holds " + where->real +
+                                         ", of which the server " + upstream.name +
+                                         " is made, so the command can decide what runs outside "
+                                         "of the sandbox");
+        }
+    return {};
+}
+
 [[nodiscard]] auto plan_and_run(exec_request request) -> result<int> {
     GLOVE_CHECK(container::check_identity());
     GLOVE_CHECK(check_streams());
@@ -268,8 +388,13 @@ void tell_before(const container::plan& plan) {
                                      places.configuration + "/config.toml"};
     if (!places.audit_log.empty()) request.profile.control_paths.push_back(places.audit_log);
     if (places.report) request.profile.control_paths.push_back(*places.report);
+    if (request.mediation)
+        for (const auto& file : request.mediation->files)
+            request.profile.control_paths.push_back(file);
+    if (request.mediation) GLOVE_CHECK(plan_tools(*request.mediation, request.profile));
     GLOVE_TRY(auto plan, container::make_plan(request.profile));
     GLOVE_CHECK(note_own_program(plan));
+    if (request.mediation) GLOVE_CHECK(note_servers(*request.mediation, plan));
     if (request.explain) return explain(request, plan);
     tell_of_killed_runs(places.state);
     tell_before(plan);

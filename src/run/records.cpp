@@ -31,7 +31,9 @@ namespace {
 } // namespace
 
 auto run_records::open(const file_places& places, audit::durability how,
-                       const container::plan& plan, const sys::clock& time) -> result<run_records> {
+                       const container::plan& plan,
+                       const std::optional<mediation_request>& mediation, const sys::clock& time)
+    -> result<run_records> {
     sys::system_entropy random;
     GLOVE_TRY(auto run, sys::random_id(random));
     auto log = places.audit_log;
@@ -51,6 +53,7 @@ auto run_records::open(const file_places& places, audit::durability how,
     out.record_.run = std::move(run);
     out.record_.audit_log = std::move(log);
     out.record_.plan = &plan;
+    if (mediation) out.record_.mediation = &*mediation;
     out.record_.started_ns = time.wall().count();
     return out;
 }

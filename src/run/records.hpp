@@ -17,10 +17,11 @@ struct file_places {
 
 class run_records {
 public:
-    // `plan` and `time` outlive the records.
+    // `plan`, `mediation` and `time` outlive the records.
     [[nodiscard]] static auto open(const file_places& places, audit::durability how,
-                                   const container::plan& plan, const sys::clock& time)
-        -> result<run_records>;
+                                   const container::plan& plan,
+                                   const std::optional<mediation_request>& mediation,
+                                   const sys::clock& time) -> result<run_records>;
 
     [[nodiscard]] auto intend() -> result<>;
     // Records how the run went, and what was armed and reached meanwhile.
@@ -29,6 +30,8 @@ public:
     // Where the parts of the run put theirs on record, and under which id.
     [[nodiscard]] auto log() noexcept -> audit::sink& { return audit_; }
     [[nodiscard]] auto run() const noexcept -> const std::string& { return record_.run; }
+    // The file of it, which another program of the run appends to as well.
+    [[nodiscard]] auto file() const noexcept -> const std::string& { return record_.audit_log; }
 
 private:
     run_records(audit::jsonl_sink audit, const sys::clock& time)

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <glove/base/text.hpp>
+#include <glove/sys/standard_error.hpp>
 #include <poll.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -15,8 +17,8 @@ namespace {
 using std::chrono::nanoseconds;
 
 constexpr auto cause_names = std::to_array<std::string_view>(
-    {"exited", "signaled", "terminated", "wall_time", "output_bytes"});
-static_assert(cause_names.size() == static_cast<std::size_t>(exit_cause::output_bytes) + 1);
+    {"exited", "signaled", "terminated", "wall_time", "output_bytes", "mediation"});
+static_assert(cause_names.size() == static_cast<std::size_t>(exit_cause::mediation) + 1);
 
 enum class effect : std::uint8_t {
     ends,    // asks the agent to end; it is killed after the grace
@@ -81,9 +83,11 @@ class watch {
 public:
     explicit watch(const supervised& run)
         : agent_{run.agent}, relay_{run.relay}, terminal_{run.terminal}, egress_{run.egress},
-          ssh_agent_{run.ssh_agent}, take_listener_{run.take_listener}, inbox_{run.inbox},
-          time_{run.time}, counted_{run.limits.output_bytes.has_value()} {
-        if (run.limits.wall_time) wall_deadline_ = time_.monotonic() + *run.limits.wall_time;
+          ssh_agent_{run.ssh_agent}, take_listener_{run.take_listener}, tools_{run.tools},
+          release_{run.release}, inbox_{run.inbox}, time_{run.time},
+          wall_time_{run.limits.wall_time}, counted_{run.limits.output_bytes.has_value()} {
+        if (tools_ != nullptr) start_deadline_ = time_.monotonic() + tools_->patience();
+        else if (wall_time_) wall_deadline_ = time_.monotonic() + *wall_time_;
     }
 
     [[nodiscard]] auto run() -> result<outcome> {
@@ -98,7 +102,9 @@ public:
                     take_listener_(std::move(came));
                 GLOVE_CHECK(heed());
             }
-            if (const auto got = next_signal()) pass_on(*got);
+            if (tools_ != nullptr) GLOVE_CHECK(check_tools());
+            if (const auto got = next_signal())
+                start_deadline_ ? pass_on_early(*got) : pass_on(*got);
             check_hang_up();
             check_clock();
             check_end_of_input();
@@ -114,11 +120,13 @@ public:
             stopped_by_ = exit_cause::output_bytes;
             ended.wait_status = SIGKILL;
         }
+        if (stopped_early_ != 0) ended.wait_status = stopped_early_;
         outcome out{.cause = stopped_by_.value_or(
                         WIFSIGNALED(ended.wait_status) ? exit_cause::signaled : exit_cause::exited),
                     .wait_status = ended.wait_status,
                     .output_bytes = {}};
         if (counted_) out.output_bytes = relay_->passed();
+        if (out.cause == exit_cause::mediation) out.mediation_end = tools_->end().value_or("");
         return out;
     }
 
@@ -137,12 +145,58 @@ private:
         return has_signal_ ? inbox_.take() : std::nullopt;
     }
 
+    // Before the tools are ready there is no agent; afterwards there is none without them.
+    [[nodiscard]] auto check_tools() -> result<> {
+        const auto& end = tools_->end();
+        if (start_deadline_ && !stopped_by_) {
+            if (end) return not_started(*end);
+            if (tools_->is_ready()) return begin();
+            if (time_.monotonic() >= *start_deadline_)
+                return fail(errc::timed_out, "mediation.start",
+                            "the tool servers were not ready in time", "see --start-timeout");
+        } else if (end && !stopped_by_ && !ended_) {
+            sys::say_line("the mediation of tools ended, so the command is ended: " +
+                          printable(end->substr(0, end->find('\n'))));
+            (void)agent_.signal(SIGTERM);
+            stop(exit_cause::mediation, termination_grace);
+        }
+        return {};
+    }
+
+    [[nodiscard]] auto begin() -> result<> {
+        start_deadline_.reset();
+        GLOVE_CHECK(release_());
+        if (wall_time_) wall_deadline_ = time_.monotonic() + *wall_time_;
+        return {};
+    }
+
+    // The first line says what failed; the others are what a server had to say.
+    [[nodiscard]] static auto not_started(std::string_view words) -> result<> {
+        const auto first = words.substr(0, words.find('\n'));
+        for (auto rest = words.substr(std::min(first.size() + 1, words.size())); !rest.empty();) {
+            const auto line = rest.substr(0, rest.find('\n'));
+            sys::say_line(printable(line));
+            rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+        }
+        return fail(errc::io, "mediation.start", std::string{first});
+    }
+
+    // Nothing inside can take a signal yet, and a key has nobody else to go to.
+    void pass_on_early(const signal_inbox::received& got) {
+        if (effect_of(got.number) == effect::resizes) return terminal_.resize();
+        if (!asks_to_end(got.number) || stopped_by_) return;
+        stopped_early_ = got.number;
+        stop(exit_cause::terminated, nanoseconds{0});
+    }
+
     // False when a deadline came first.
     [[nodiscard]] auto wait() -> bool {
-        sources_.assign({{ended_ ? -1 : agent_.news().get(), POLLIN, 0},
-                         {inbox_.descriptor().get(), POLLIN, 0},
-                         {egress_ == nullptr ? -1 : egress_->descriptor().get(), POLLIN, 0},
-                         {ssh_agent_ == nullptr ? -1 : ssh_agent_->descriptor().get(), POLLIN, 0}});
+        sources_.assign(
+            {{ended_ ? -1 : agent_.news().get(), POLLIN, 0},
+             {inbox_.descriptor().get(), POLLIN, 0},
+             {egress_ == nullptr ? -1 : egress_->descriptor().get(), POLLIN, 0},
+             {ssh_agent_ == nullptr ? -1 : ssh_agent_->descriptor().get(), POLLIN, 0},
+             {tools_ == nullptr || tools_->end() ? -1 : tools_->descriptor().get(), POLLIN, 0}});
         const auto fixed = sources_.size();
         if (relay_ != nullptr) relay_->interest(sources_);
         const auto output = sources_.size() - fixed;
@@ -155,6 +209,7 @@ private:
         if (ready <= 0) return ready < 0;
         if (egress_ != nullptr && sources_[2].revents != 0) egress_->advance();
         if (ssh_agent_ != nullptr && sources_[3].revents != 0) ssh_agent_->advance();
+        if (tools_ != nullptr && sources_[4].revents != 0) tools_->advance();
         const std::span<const ::pollfd> all{sources_};
         if (relay_ != nullptr) relay_->advance(all.subspan(fixed, output));
         terminal_.advance(all.subspan(fixed + output));
@@ -165,6 +220,8 @@ private:
         auto next = kill_deadline_;
         if (!stopped_by_ && wall_deadline_ && (!next || *wall_deadline_ < *next))
             next = wall_deadline_;
+        if (start_deadline_ && !stopped_by_ && (!next || *start_deadline_ < *next))
+            next = start_deadline_;
         if (!ended_ && terminal_.repeats_end() && (!next || end_deadline_ < *next))
             next = end_deadline_;
         if (!next) return std::nullopt;
@@ -254,10 +311,14 @@ private:
     net::egress_service* egress_;
     ssh::agent_service* ssh_agent_;
     const std::function<void(container::inner_listener)>& take_listener_;
+    mediator* tools_;
+    const std::function<result<>()>& release_;
     signal_inbox& inbox_;
     const sys::clock& time_;
     std::vector<::pollfd> sources_;
-    std::optional<nanoseconds> wall_deadline_, kill_deadline_;
+    std::optional<nanoseconds> wall_time_, wall_deadline_, kill_deadline_;
+    std::optional<nanoseconds> start_deadline_; // until the tools are ready
+    int stopped_early_ = 0;                     // by this signal, before the agent started
     nanoseconds end_deadline_{};
     std::optional<exit_cause> stopped_by_;
     bool counted_;
@@ -297,6 +358,13 @@ auto signal_inbox::take() -> std::optional<received> {
     if (::read(fd_.get(), &info, sizeof info) != sizeof info) return std::nullopt;
     return received{.number = static_cast<int>(info.ssi_signo),
                     .typed = info.ssi_code == SI_KERNEL};
+}
+
+void finish_tools(mediator& tools, signal_inbox& inbox) {
+    tools.finish(inbox.descriptor(), [&inbox] {
+        const auto got = inbox.take();
+        return got && asks_to_end(got->number);
+    });
 }
 
 auto supervise(const supervised& run) -> result<outcome> { return watch{run}.run(); }

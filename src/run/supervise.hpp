@@ -1,6 +1,7 @@
 // Waits for a running agent: passes signals on, keeps the clock, counts output, and ends the
 // namespace when a limit or a request says so.
 #pragma once
+#include "run/mediator.hpp"
 #include "run/output_relay.hpp"
 #include "run/private_terminal.hpp"
 #include <chrono>
@@ -20,6 +21,7 @@ enum class exit_cause : std::uint8_t {
     terminated,   // Glove was asked to stop
     wall_time,    // limit
     output_bytes, // limit
+    mediation,    // nothing stands between the agent and its tools any more
 };
 [[nodiscard]] auto to_string(exit_cause cause) -> std::string_view;
 
@@ -27,6 +29,7 @@ struct outcome {
     exit_cause cause{};
     int wait_status = 0;
     std::optional<std::uint64_t> output_bytes; // counted only when limited
+    std::string mediation_end = {};            // why, when that is the cause
 };
 
 // How long an agent that was asked to end may take.
@@ -63,7 +66,13 @@ struct supervised {
     ssh::agent_service* ssh_agent = nullptr; // null: nothing is signed
     // Gets each listening socket of the plan, once.
     std::function<void(container::inner_listener)> take_listener = {};
+    // Null: there are no tools. Otherwise `release` is called when they are ready, and not before.
+    mediator* tools = nullptr;
+    std::function<result<>()> release = {};
 };
 [[nodiscard]] auto supervise(const supervised& run) -> result<outcome>;
+
+// Ends the mediator of a run that is over; whoever asks Glove to end meanwhile is heard.
+void finish_tools(mediator& tools, signal_inbox& inbox);
 
 } // namespace glove::run

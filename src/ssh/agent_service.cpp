@@ -46,26 +46,6 @@ struct order {
     sys::unique_fd passed = {};
 };
 
-// A message and the descriptor that goes with it; -1 and errno.
-[[nodiscard]] auto send_order(sys::fd_ref control, const order& what) -> ssize_t {
-    ::iovec part{const_cast<char*>(what.bytes.data()), what.bytes.size()};
-    alignas(::cmsghdr) char space[CMSG_SPACE(sizeof(int))] = {};
-    ::msghdr whole{};
-    whole.msg_iov = &part;
-    whole.msg_iovlen = 1;
-    if (what.passed) {
-        whole.msg_control = space;
-        whole.msg_controllen = sizeof space;
-        auto* const header = CMSG_FIRSTHDR(&whole);
-        header->cmsg_level = SOL_SOCKET;
-        header->cmsg_type = SCM_RIGHTS;
-        header->cmsg_len = CMSG_LEN(sizeof(int));
-        const int number = what.passed.get();
-        std::memcpy(CMSG_DATA(header), &number, sizeof number);
-    }
-    return ::sendmsg(control.get(), &whole, MSG_DONTWAIT | MSG_NOSIGNAL);
-}
-
 [[nodiscard]] auto in_words(const error& problem) -> std::string {
     return problem.os == 0 ? problem.detail : problem.detail + ": " + std::strerror(problem.os);
 }
@@ -133,7 +113,7 @@ auto agent_service::state::launch() -> result<> {
         !watch(timer, of_timer, EPOLLIN))
         return fail_os("ssh.start");
     buffer.resize(longest_news + 1); // one byte more tells a longer message
-    if (send_order(control, {identity_order({options.key.blob, options.key.comment})}) < 0)
+    if (sys::send_message(control, identity_order({options.key.blob, options.key.comment}), {}) < 0)
         return fail_os("ssh.start", errno, "glove-ssh-agent");
     return {};
 }
@@ -154,7 +134,8 @@ void agent_service::state::tell(order what) {
 
 void agent_service::state::send_orders() {
     while (control && !orders.empty()) {
-        const auto put = send_order(control, orders.front());
+        const auto& next = orders.front();
+        const auto put = sys::send_message(control, next.bytes, next.passed);
         if (put < 0 && errno == EINTR) continue;
         if (put < 0 && (errno == EAGAIN || errno == ETOOMANYREFS)) break;
         if (put < 0) return ended("could not be told what it must know");

@@ -11,6 +11,7 @@
 #include <glove/sys/files.hpp>
 #include <memory>
 #include <optional>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -367,6 +368,17 @@ auto replace_durably(fd_ref directory, const std::string& name, std::string_view
 auto create_private_file(fd_ref directory, const std::string& name, std::string_view content)
     -> result<> {
     return put_file(directory, name, content, std::nullopt, RENAME_NOREPLACE);
+}
+
+auto sealed_file(std::string_view content, step_name step) -> result<unique_fd> {
+    unique_fd file{::memfd_create("glove", MFD_CLOEXEC | MFD_ALLOW_SEALING)};
+    if (!file) return fail_os(step);
+    GLOVE_CHECK(write_all(file, content));
+    if (::lseek(file.get(), 0, SEEK_SET) != 0 ||
+        ::fcntl(file.get(), F_ADD_SEALS,
+                F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) != 0)
+        return fail_os(step);
+    return file;
 }
 
 auto is_normal_absolute(std::string_view path) noexcept -> bool {

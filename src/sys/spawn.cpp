@@ -85,7 +85,7 @@ struct kernel_sigaction {
     return ::getppid() == parent;
 }
 
-[[nodiscard]] auto prepare(spawn_state& state) noexcept -> bool {
+[[nodiscard]] auto arrange(spawn_state& state) noexcept -> bool {
     // The session first: no signal of the old group may meet the default actions.
     if (state.own_session && ::setsid() < 0) return false;
     if (state.parent != 0 && !die_with(state.parent)) return false;
@@ -94,12 +94,16 @@ struct kernel_sigaction {
     return place_descriptors(state) && reset_signals(state.nothing_blocked);
 }
 
+// Returns only when something failed; errno tells.
+void execute(spawn_state& state) noexcept {
+    if (!arrange(state)) return;
+    if (state.file < 0) (void)::execve(state.program, state.arguments, state.environment);
+    else (void)execveat(state.file, "", state.arguments, state.environment, AT_EMPTY_PATH);
+}
+
 auto child_main(void* argument) noexcept -> int {
     auto& state = *static_cast<spawn_state*>(argument);
-    if (prepare(state)) {
-        if (state.file < 0) (void)::execve(state.program, state.arguments, state.environment);
-        else (void)execveat(state.file, "", state.arguments, state.environment, AT_EMPTY_PATH);
-    }
+    execute(state);
     state.os = errno;
     ::_exit(127);
 }
@@ -113,11 +117,9 @@ auto child_main(void* argument) noexcept -> int {
     return out;
 }
 
-} // namespace
-
-auto spawn(const spawn_request& request) -> result<child_process> {
-    const auto arguments = pointers(request.arguments);
-    const auto environment = pointers(request.environment);
+// `arguments` and `environment` outlive it.
+[[nodiscard]] auto prepare(const spawn_request& request, const std::vector<char*>& arguments,
+                           const std::vector<char*>& environment) -> result<spawn_state> {
     spawn_state state{.program = request.program.c_str(),
                       .file = request.file ? request.file->get() : -1,
                       .arguments = arguments.data(),
@@ -133,7 +135,15 @@ auto spawn(const spawn_request& request) -> result<child_process> {
     if (std::ranges::adjacent_find(state.moves, {}, &move::child) != state.moves.end())
         return fail(errc::invalid_input, "spawn.descriptors", "one number is wanted twice");
     ::sigemptyset(&state.nothing_blocked);
+    return state;
+}
 
+} // namespace
+
+auto spawn(const spawn_request& request) -> result<child_process> {
+    const auto arguments = pointers(request.arguments);
+    const auto environment = pointers(request.environment);
+    GLOVE_TRY(auto state, prepare(request, arguments, environment));
     std::vector<char> stack(stack_bytes);
     const auto top = reinterpret_cast<std::uintptr_t>(stack.data() + stack.size()) & ~15UL;
     // No handler of this process may run in the child, which shares its memory.
@@ -152,6 +162,14 @@ auto spawn(const spawn_request& request) -> result<child_process> {
     if (state.directory_failed) return fail_os("spawn.directory", state.os, *request.directory);
     if (state.os != 0) return fail_os("spawn.program", state.os, request.program);
     return child;
+}
+
+auto become(const spawn_request& request) -> result<> {
+    const auto arguments = pointers(request.arguments);
+    const auto environment = pointers(request.environment);
+    GLOVE_TRY(auto state, prepare(request, arguments, environment));
+    execute(state);
+    return fail_os("spawn.program", errno, request.program);
 }
 
 auto find_own_program(const std::string& name, step_name step) -> result<std::string> {

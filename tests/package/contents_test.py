@@ -12,6 +12,7 @@ import unittest
 
 FOLDER, BUILD = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 PACKAGE, = glob.glob(FOLDER + "/*.deb")
+PROGRAMS = ("/usr/bin/glove", *(f"/usr/libexec/glove/glove-{name}" for name in ("egress", "mcp", "mediator", "ssh-agent")))
 SOURCE = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 
 
@@ -40,7 +41,7 @@ class Contents(unittest.TestCase):
         pages = ["/usr/share/man/man" + page.rsplit(".", 1)[1] + "/" + page + ".gz"
                  for page in os.listdir(SOURCE + "/docs/man")]
         self.assertEqual(self.files, sorted([
-            "/usr/bin/glove", "/usr/libexec/glove/glove-egress", "/usr/libexec/glove/glove-ssh-agent",
+            *PROGRAMS,
             "/usr/share/glove/apparmor/glove",
             "/usr/share/doc/glove/copyright", "/usr/share/doc/glove/changelog.gz",
             "/usr/share/lintian/overrides/glove", "/usr/share/bash-completion/completions/glove",
@@ -58,14 +59,13 @@ class Contents(unittest.TestCase):
     def test_everything_is_roots_and_writable_by_root_alone(self):
         for line in said("dpkg-deb", "--contents", PACKAGE).splitlines():
             mode, owner, *_, name = line.split()
-            program = name in ("./usr/bin/glove", "./usr/libexec/glove/glove-egress",
-                                "./usr/libexec/glove/glove-ssh-agent")
+            program = name[1:] in PROGRAMS
             self.assertEqual(owner, "root/root", line)
             self.assertEqual(mode, "drwxr-xr-x" if name.endswith("/") else "-rwxr-xr-x" if program else "-rw-r--r--")
 
     def test_it_depends_on_no_package_and_its_programs_on_no_library(self):
         self.assertEqual((field("Depends"), field("Pre-Depends")), ("", ""))
-        for name in ("/usr/bin/glove", "/usr/libexec/glove/glove-egress", "/usr/libexec/glove/glove-ssh-agent"):
+        for name in PROGRAMS:
             self.assertNotIn("NEEDED", said("readelf", "-d", self.tree + name))
             self.assertNotIn("INTERP", said("readelf", "-lW", self.tree + name))
             self.assertRegex(said("readelf", "-d", self.tree + name), r"FLAGS_1.*\bPIE\b")

@@ -1,8 +1,8 @@
 """A model that follows a script, in the four dialects that agents speak.
 
 Each step of the script is {"shell": COMMAND}, which becomes a call of the agent's own shell tool,
-{"tool": NAME, "input": {...}} or {"text": WORDS}. How many results of tools the conversation holds
-tells which step is next.
+{"tool": NAME, "input": {...}}, with a "namespace" where the agent has them, or {"text": WORDS}. How many
+results of tools the conversation holds tells which step is next.
 """
 import http.server
 import json
@@ -128,7 +128,8 @@ class Responses:
             return {"type": "message", "role": "assistant", "id": "msg_" + step["id"], "status": "completed",
                     "content": [{"type": "output_text", "text": step["text"], "annotations": []}]}
         return {"type": "function_call", "id": "fc_" + step["id"], "call_id": step["id"], "status": "completed",
-                "name": step["tool"], "arguments": json.dumps(step["input"])}
+                "name": step["tool"], "arguments": json.dumps(step["input"]),
+                **({"namespace": step["namespace"]} if "namespace" in step else {})}
 
     @classmethod
     def whole(cls, request, step):

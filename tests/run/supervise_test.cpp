@@ -24,6 +24,7 @@ TEST(ExitCause, EachHasItsWord) {
     EXPECT_EQ(to_string(exit_cause::terminated), "terminated");
     EXPECT_EQ(to_string(exit_cause::wall_time), "wall_time");
     EXPECT_EQ(to_string(exit_cause::output_bytes), "output_bytes");
+    EXPECT_EQ(to_string(exit_cause::mediation), "mediation");
 }
 
 auto describe(const std::optional<signal_inbox::received>& got) -> std::string {

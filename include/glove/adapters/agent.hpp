@@ -20,6 +20,14 @@ struct home_file {
     std::string_view content;
 };
 
+// What makes the agent load the tools of `glove run`.
+struct tool_access {
+    std::span<const std::string_view> words = {};       // after those of `command`
+    std::span<const std::string_view> environment = {}; // NAME=VALUE
+    std::span<const home_file> files = {};              // relative to Glove's directory inside
+    std::string_view note = {};                         // what the user must do beside
+};
+
 struct agent_description {
     std::string_view name;    // of the profile
     std::string_view title;   // what it is, and who makes it
@@ -41,6 +49,7 @@ struct agent_description {
 
     std::span<const std::string_view> credentials; // files relative to the home
     std::span<const home_file> seeds;              // written only where there is none
+    tool_access tools = {};
 };
 
 [[nodiscard]] auto agents() noexcept -> std::span<const agent_description* const>;

@@ -47,6 +47,14 @@ struct listener_wish {
     std::string variable = {}; // of the agent's environment, set to the path; empty: none
 };
 
+// A file beside those sockets, which nobody inside can change: a program of Glove's own, or a text.
+struct companion {
+    std::string name;         // relative to `listener_directory`
+    std::string program = {}; // a path of the host; empty: `text` is what is in the file
+    std::string text = {};
+    std::string variable = {}; // of the agent's environment, set to the path; empty: none
+};
+
 // A directory of the host that is the agent's home instead of a private one that ends with the run.
 struct kept_home {
     std::string name; // for people
@@ -68,6 +76,7 @@ struct profile {
     egress_wish egress;
     std::optional<std::string> ssh_agent; // a key's fingerprint or comment; empty: the only one
     std::vector<listener_wish> listeners;
+    std::vector<companion> companions; // only together with a listener
     container::limits limits;
     std::optional<kept_home> home;
     // Glove's own files: no grant may hold one or lie inside one.

@@ -64,8 +64,9 @@ struct run_profile {
     std::optional<error> program_problem; // why it cannot be started
     std::vector<std::string> files;       // to be seen, read-only
     std::vector<std::string> path_directories;
-    std::vector<std::string> credentials; // of the home, relative
-    std::vector<seed_file> seeds;         // written where nothing has their name
+    std::vector<std::string> credentials;         // of the home, relative
+    std::vector<seed_file> seeds;                 // written where nothing has their name
+    const adapters::tool_access* tools = nullptr; // of the agent that `command` starts, if any
 };
 // `writable` is what the run may change, whose programs are not the caller's.
 [[nodiscard]] auto prepare_profile(const effective_profile& profile,

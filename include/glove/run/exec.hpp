@@ -1,11 +1,14 @@
-// `glove exec`: contain one agent process, from the operator's wish to the exit status.
+// `glove exec` and `glove run`: contain one agent process, from the operator's wish to the exit
+// status.
 #pragma once
 #include <cstdint>
 #include <glove/base/error.hpp>
 #include <glove/container/launch.hpp>
 #include <glove/container/profile.hpp>
+#include <glove/kernel/mediation.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace glove::run {
 
@@ -19,14 +22,24 @@ enum class terminal_wish : std::uint8_t {
     never,
 };
 
+// The tools that an agent gets from servers outside, and how it speaks with them.
+struct mediation_request {
+    kernel::mediation what; // without the task, the run and the record
+    // It speaks on its own standard input and output; otherwise by a socket that it finds inside.
+    bool on_streams = false;
+    // Where servers and rules were read from: whoever can change them decides about the next run.
+    std::vector<std::string> files;
+};
+
 struct exec_request {
     container::profile profile;
     std::optional<std::string> audit_log; // default: one file a run under the state directory
     bool audit_sync = false;              // audit lines survive a power cut
     std::optional<std::string> report;    // JSON file written when the run is over
     terminal_wish terminal = terminal_wish::automatic;
-    bool explain = false;               // print what would be exposed and run nothing
-    bool json = false;                  // of `explain`
+    bool explain = false; // print what would be exposed and run nothing
+    bool json = false;    // of `explain`
+    std::optional<mediation_request> mediation;
     container::argument_area arguments; // of this process, wiped in the sandbox's init
 };
 

@@ -102,6 +102,10 @@ inline constexpr std::size_t most_names = 4096; // of one directory
 [[nodiscard]] auto create_private_file(fd_ref directory, const std::string& name,
                                        std::string_view content) -> result<>;
 
+// A file without a name that holds `content`, is read from its beginning and cannot be changed any
+// more. `step` is for the error.
+[[nodiscard]] auto sealed_file(std::string_view content, step_name step) -> result<unique_fd>;
+
 // Lexical helpers on absolute paths; no file system access.
 // "/a//b/./c/" -> "/a/b/c". Dot-dot is refused by callers, not folded: it is not lexical.
 [[nodiscard]] auto is_normal_absolute(std::string_view path) noexcept -> bool;

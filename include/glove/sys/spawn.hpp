@@ -36,6 +36,10 @@ struct spawn_request {
 
 [[nodiscard]] auto spawn(const spawn_request& request) -> result<child_process>;
 
+// This process becomes the program, as `spawn` would start it. Returns only what went wrong, and
+// then the descriptors may stand at their new numbers.
+[[nodiscard]] auto become(const spawn_request& request) -> result<>;
+
 // A program of Glove's own that people do not start: beside this one, or in libexec/glove.
 [[nodiscard]] auto find_own_program(const std::string& name, step_name step) -> result<std::string>;
 

@@ -49,8 +49,14 @@ failure open_listeners(setup_state& state) noexcept {
         bad.index = i;
         return bad;
     }
-    return clone_and_attach({directory.get(), ""}, {directory.get(), ""},
-                            MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+    const scoped tree{clone_tree(directory.get(), "")};
+    if (!tree) return broken(call::open_tree);
+    // Not of a program of Glove's own that is mounted in there.
+    ::mount_attr no_programs{};
+    no_programs.attr_set = MOUNT_ATTR_NOEXEC;
+    if (sys::mount_setattr(tree.get(), "", AT_EMPTY_PATH, no_programs) != 0)
+        return broken(call::mount_setattr);
+    return attach(tree.get(), {directory.get(), ""}, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV);
 }
 
 } // namespace glove::container

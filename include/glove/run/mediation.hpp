@@ -1,0 +1,17 @@
+// A mediation that this process hands over to `glove-mediator`.
+#pragma once
+#include <glove/base/error.hpp>
+#include <glove/kernel/mediation.hpp>
+#include <optional>
+#include <string>
+
+namespace glove::run {
+
+// Names the run and its audit file: the one that is given, or a new one under the state directory.
+[[nodiscard]] auto put_on_record(kernel::mediation& what,
+                                 const std::optional<std::string>& audit_log) -> result<>;
+
+// This process becomes glove-mediator, with its own streams. Returns only what went wrong.
+[[nodiscard]] auto become_mediator(const kernel::mediation& what) -> result<>;
+
+} // namespace glove::run
