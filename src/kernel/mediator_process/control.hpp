@@ -7,7 +7,8 @@
 
 namespace glove::kernel {
 
-// A problem in one line, for whoever hears the channel.
+// A problem in one line, for whoever hears the channel; what a server had to say follows in lines
+// of its own.
 [[nodiscard]] auto in_words(const error& of) -> std::string;
 
 class control {

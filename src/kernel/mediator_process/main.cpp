@@ -7,6 +7,7 @@
 #include "kernel/mediator_process/service.hpp"
 #include "kernel/mediator_process/verbs.hpp"
 #include "kernel/mediator_process/warden.hpp"
+#include <algorithm>
 #include <cstring>
 #include <fcntl.h>
 #include <glove/audit/jsonl.hpp>
@@ -25,7 +26,9 @@ using namespace glove::kernel;
 constexpr int failed_to_start = 125, wrong_use = 2;
 constexpr std::size_t longest_mediation = 32UL << 20;
 
-void report(const error& problem) {
+// In one line: what a server had to say was passed on as it came.
+void report(error problem) {
+    problem.detail.resize(std::min(problem.detail.find('\n'), problem.detail.size()));
     (void)sys::write_all(sys::fd_ref::standard_error(), error_text(problem));
 }
 
