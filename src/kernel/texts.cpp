@@ -86,9 +86,10 @@ auto read_id(std::string_view token) -> given_id {
 void put_call_id(std::string& out, std::uint64_t prefix, std::uint64_t number) {
     constexpr std::string_view digits = "0123456789abcdef";
     out.resize(32);
+    auto* const text = out.data();
     for (std::size_t i = 0; i < 16; ++i) {
-        out[15 - i] = digits[prefix >> (4 * i) & 15U];
-        out[31 - i] = digits[number >> (4 * i) & 15U];
+        text[15 - i] = digits[prefix >> (4 * i) & 15U];
+        text[31 - i] = digits[number >> (4 * i) & 15U];
     }
 }
 
