@@ -1,3 +1,4 @@
+// Slots of a fixed number; an id names its slot and the serial number of its use.
 #include "kernel/call_table.hpp"
 
 namespace glove::kernel {

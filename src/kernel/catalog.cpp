@@ -1,3 +1,4 @@
+// The whole catalog is made anew when a list changes: lists are few and short, calls are many.
 #include "kernel/catalog.hpp"
 #include "kernel/texts.hpp"
 #include "kernel/visible_text.hpp"

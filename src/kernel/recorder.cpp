@@ -1,3 +1,4 @@
+// One event at a time, in room that is kept.
 #include "kernel/recorder.hpp"
 #include "kernel/texts.hpp"
 #include <glove/wire/crypto.hpp>

@@ -1,3 +1,5 @@
+// Pieces are looked at by searches that the library does in wide steps; most have nothing to
+// change.
 #include "kernel/texts.hpp"
 #include <algorithm>
 #include <array>

@@ -1,3 +1,4 @@
+// By code point; whatever is not in the table of what cannot be seen stands as it was.
 #include "kernel/visible_text.hpp"
 #include <algorithm>
 #include <glove/wire/utf8.hpp>

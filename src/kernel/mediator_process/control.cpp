@@ -1,3 +1,4 @@
+// Whole messages of one word each; nothing here waits.
 #include "kernel/mediator_process/control.hpp"
 #include <algorithm>
 #include <cerrno>

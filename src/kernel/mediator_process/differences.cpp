@@ -1,3 +1,4 @@
+// Objects are compared by name and arrays by place.
 #include "kernel/mediator_process/differences.hpp"
 #include <algorithm>
 #include <glove/wire/json_writer.hpp>

@@ -172,7 +172,8 @@ struct setting {
 [[nodiscard]] auto run() -> int {
     auto channel = control::adopt();
     // What whoever started this forgot to close is nobody's here.
-    const auto first = static_cast<unsigned>(channel ? control_descriptor : mediation_descriptor) + 1;
+    const auto first =
+        static_cast<unsigned>(channel ? control_descriptor : mediation_descriptor) + 1;
     (void)sys::close_range(first, ~0U, 0);
     const auto refuse = [&](const error& why, int status) {
         if (channel) channel.say(control_word::failed, in_words(why));

@@ -12,8 +12,8 @@ auto own_stream(int number) -> result<sys::unique_fd> {
         return fail_os("mcp.stream", errno, "descriptor " + std::to_string(number));
     if (S_ISFIFO(found.st_mode) || S_ISCHR(found.st_mode)) {
         const auto name = "/proc/self/fd/" + std::to_string(number);
-        sys::unique_fd anew{::open(name.c_str(),
-                                   (flags & O_ACCMODE) | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)};
+        sys::unique_fd anew{
+            ::open(name.c_str(), (flags & O_ACCMODE) | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)};
         if (anew) return anew;
     }
     // Its other end has flags of its own.

@@ -1,3 +1,5 @@
+// The kernel hands the orphans of a process to its nearest subreaper, so whoever is one can end all
+// that is left by ending its own children again and again.
 #include "kernel/mediator_process/warden.hpp"
 #include <algorithm>
 #include <cerrno>
@@ -32,8 +34,7 @@ constexpr std::size_t longest_list = 1UL << 20;
 [[nodiscard]] auto children() -> std::vector<::pid_t> {
     std::vector<::pid_t> out;
     const auto self = std::to_string(::getpid());
-    const auto text =
-        sys::read_file("/proc/" + self + "/task/" + self + "/children", longest_list);
+    const auto text = sys::read_file("/proc/" + self + "/task/" + self + "/children", longest_list);
     if (!text) return out;
     const auto* at = text->data();
     const auto* const end = at + text->size();
@@ -98,8 +99,8 @@ auto under_warden(bool dies_with_parent, const std::function<int()>& work) -> re
         ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0 ||
         ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
         return fail_os("mcp.warden");
-    if (dies_with_parent && (::prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0) != 0 ||
-                             ::getppid() != parent))
+    if (dies_with_parent &&
+        (::prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0) != 0 || ::getppid() != parent))
         return fail(errc::wrong_state, "mcp.warden", "whoever started it has gone");
     const auto self = ::getpid();
     const auto worker = ::fork();
