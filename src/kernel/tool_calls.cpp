@@ -95,6 +95,19 @@ auto gateway::state::open_call(const wanted_call& what) -> call* {
     return made;
 }
 
+// What is decided on, and in `room` what is recorded and sent of it.
+auto gateway::state::take_arguments(const wire::json::slice* from, wire::json::value& tree)
+    -> std::string_view {
+    room.clear();
+    if (from == nullptr) return {};
+    if (from->type != kind::object) return "params.arguments must be an object";
+    auto read = wire::json::read(from->text, mcp::message_limits());
+    if (!read) return "params.arguments cannot be read";
+    tree = *std::move(read);
+    wire::json::writer{room}.element(tree);
+    return {};
+}
+
 void gateway::state::call_tool(session_id from, const mcp::message& what) {
     const auto invalid = [&](std::string_view words) {
         refuse(from, what.id, code::invalid_params, words);
@@ -109,14 +122,8 @@ void gateway::state::call_tool(session_id from, const mcp::message& what) {
 
     const auto* arguments = agent_reader.member(what.params, "arguments");
     wire::json::value tree;
-    room.clear();
-    if (arguments != nullptr) {
-        if (arguments->type != kind::object) return invalid("params.arguments must be an object");
-        auto read = wire::json::read(arguments->text, mcp::message_limits());
-        if (!read) return invalid("params.arguments cannot be read");
-        tree = *std::move(read);
-        wire::json::writer{room}.element(tree);
-    }
+    if (const auto complaint = take_arguments(arguments, tree); !complaint.empty())
+        return invalid(complaint);
     const auto* const recorded = arguments != nullptr ? &room : nullptr;
     const auto plain = plain_string(name->text, more_room);
     const auto* found = tools.find(plain);
