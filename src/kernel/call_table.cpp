@@ -1,5 +1,4 @@
-// A fixed number of slots, so that how many calls are open never decides about memory; deadlines of
-// one length stand in a queue in the order in which they end. Nothing is looked up by text.
+// Slots of a fixed number; an id names its slot and the serial number of its use.
 #include "kernel/call_table.hpp"
 
 namespace glove::kernel {

@@ -1,5 +1,4 @@
-// Decides what an agent is shown of the tools that servers have, and under which names. The text of
-// a tool that is not shown is never part of what comes out.
+// The whole catalog is made anew when a list changes: lists are few and short, calls are many.
 #include "kernel/catalog.hpp"
 #include "kernel/texts.hpp"
 #include "kernel/visible_text.hpp"

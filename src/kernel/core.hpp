@@ -29,6 +29,7 @@ inline constexpr unsigned most_banner_lines = 64;     // of a server before its 
 inline constexpr unsigned most_pages = 1000;
 inline constexpr std::size_t most_asks = 64;           // open at one agent
 inline constexpr std::size_t most_subscriptions = 256; // of one agent
+inline constexpr std::size_t most_own_requests = 512;  // open at one server
 inline constexpr seconds between_listings{1};
 
 struct open_request {
@@ -102,6 +103,8 @@ struct upstream {
     std::string instructions, instructions_digest, instructions_raw;
     policy::pin_state instructions_pin = policy::pin_state::first_use;
     unsigned malformed = 0;
+    int level = -1;               // of log messages, as it was told
+    std::size_t own_requests = 0; // open
     nanoseconds began{}, came_up{}, rest_until{}, pause{};
     std::uint64_t number = 0; // of the record of its start; 0: it has an outcome
     std::string tail;         // of its stderr
@@ -152,6 +155,7 @@ struct gateway::state {
     void agent_notification(session_id from, const mcp::message& what);
     void initialize_agent(session_id from, const mcp::message& what);
     void welcome(session_id which);
+    [[nodiscard]] auto instructions_for_agents() const -> std::string;
     void list_for_agent(session_id from, const mcp::message& what, listing_kind kind);
     void answer_list(session_id to, const std::string& id, listing_kind kind);
     void answer_waiting_lists();
@@ -166,6 +170,8 @@ struct gateway::state {
 
     // tool_calls.cpp
     void call_tool(session_id from, const mcp::message& what);
+    [[nodiscard]] auto take_arguments(const wire::json::slice* from, wire::json::value& tree)
+        -> std::string_view; // a complaint
     void finish_tool(call& of, const mcp::message& answer);
     void finish_tool_failure(call& of, const mcp::message& answer);
     // A call of an agent; null when it was refused, with an answer.
@@ -196,6 +202,15 @@ struct gateway::state {
     };
     [[nodiscard]] auto route_of_uri(std::string_view uri) -> route;
     [[nodiscard]] auto route_of_prompt(std::string_view name) -> route;
+    struct target {
+        bool completes = false, by_prompt = false;
+        std::string key;
+        route where;
+    };
+    [[nodiscard]] auto target_of(std::string_view method, const wire::json::value& params)
+        -> std::expected<target, std::string_view>; // a complaint
+    [[nodiscard]] static auto params_for(const target& to, const wire::json::value& params)
+        -> std::string;
     [[nodiscard]] static auto offers(const upstream& of, std::string_view method) -> bool;
     [[nodiscard]] auto unsubscribes(session_id from, std::size_t at, std::string_view uri) -> bool;
     void finish_relayed(call& of, const mcp::message& answer);

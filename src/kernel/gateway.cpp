@@ -154,9 +154,10 @@ auto gateway::make(gateway_options options, const gateway_parts& parts) -> resul
     return gateway{std::make_unique<state>(std::move(options), parts)};
 }
 
-void gateway::begin_turn() {
+auto gateway::begin_turn() -> nanoseconds {
     state_->now = state_->parts.time.monotonic();
     state_->log.begin_turn(state_->parts.time.wall());
+    return state_->now;
 }
 
 void gateway::start() {

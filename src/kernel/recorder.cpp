@@ -1,5 +1,4 @@
-// Fills the one event that is used again and again, and stages it. What could not be staged stays a
-// problem: nothing is ever recorded after it.
+// One event at a time, in room that is kept.
 #include "kernel/recorder.hpp"
 #include "kernel/texts.hpp"
 #include <glove/wire/crypto.hpp>
@@ -19,33 +18,35 @@ void put(std::optional<std::string>& to, std::string_view text) {
 
 recorder::recorder(audit::batching_sink& sink, std::string run, std::uint64_t call_prefix)
     : sink_{sink}, prefix_{call_prefix} {
-    event_.run = std::move(run);
+    intent_.run = run;
+    outcome_.run = std::move(run);
 }
 
-void recorder::put_arguments(const std::string& text) {
-    if (text.size() <= most_recorded_arguments) return put(event_.arguments, text);
+void recorder::put_arguments(std::optional<std::string>& to, const std::string& text) {
+    if (text.size() <= most_recorded_arguments) return put(to, text);
     const auto digest = wire::sha256(text);
     if (!digest) {
         problem_ = digest.error();
         return;
     }
-    put(event_.arguments, "{\"bytes\":" + std::to_string(text.size()) + ",\"sha256\":\"" +
-                              wire::to_hex(*digest) + "\"}");
+    put(to, "{\"bytes\":" + std::to_string(text.size()) + ",\"sha256\":\"" + wire::to_hex(*digest) +
+                "\"}");
 }
 
 auto recorder::stage(const entry& what) -> bool {
     if (problem_) return false;
-    event_.action = what.action;
-    put(event_.tool, what.subject);
-    if (what.arguments != nullptr) put_arguments(*what.arguments);
-    else event_.arguments.reset();
-    event_.status = what.status;
-    put(event_.error, what.why);
-    event_.timestamp_ns = wall_.count();
-    event_.latency_ns = what.latency.count();
-    put_call_id(event_.call, prefix_, what.number);
+    auto& event = what.status == audit::status::pending ? intent_ : outcome_;
+    event.action = what.action;
+    put(event.tool, what.subject);
+    if (what.arguments != nullptr) put_arguments(event.arguments, *what.arguments);
+    else event.arguments.reset();
+    event.status = what.status;
+    put(event.error, what.why);
+    event.timestamp_ns = wall_.count();
+    event.latency_ns = what.latency.count();
+    put_call_id(event.call, prefix_, what.number);
     if (problem_) return false;
-    if (auto staged = sink_.stage(event_); !staged) {
+    if (auto staged = sink_.stage(event); !staged) {
         problem_ = staged.error();
         return false;
     }

@@ -35,10 +35,10 @@ public:
     [[nodiscard]] auto problem() const -> const std::optional<error>& { return problem_; }
 
 private:
-    void put_arguments(const std::string& text);
+    void put_arguments(std::optional<std::string>& to, const std::string& text);
 
     audit::batching_sink& sink_;
-    audit::event event_;
+    audit::event intent_, outcome_; // apart, so that each keeps its room
     std::uint64_t prefix_, last_number_ = 0;
     std::chrono::nanoseconds wall_{};
     std::optional<error> problem_;

@@ -22,6 +22,12 @@ constexpr std::string_view levels[] = {"debug", "info",     "notice", "warning",
     return found != nullptr ? found->as_string() : nullptr;
 }
 
+[[nodiscard]] auto without_meta(const wire::json::value& params) -> wire::json::value {
+    auto members = *params.as_object();
+    std::erase_if(members, [](const wire::json::member& each) { return each.name == "_meta"; });
+    return members;
+}
+
 } // namespace
 
 auto level_of(std::string_view word) noexcept -> int {
@@ -61,85 +67,98 @@ auto gateway::state::route_of_prompt(std::string_view name) -> route {
     return to;
 }
 
+// What a request is routed by: a URI or the name of a prompt, of itself or of its reference.
+auto gateway::state::target_of(std::string_view method, const wire::json::value& params)
+    -> std::expected<target, std::string_view> {
+    target found;
+    found.completes = method == "completion/complete";
+    const auto* subject = found.completes ? params.find("ref") : &params;
+    if (subject == nullptr) return std::unexpected("params.ref must be an object");
+    const auto* type = text_of(*subject, "type");
+    if (found.completes && (type == nullptr || (*type != "ref/prompt" && *type != "ref/resource")))
+        return std::unexpected("params.ref.type must be ref/prompt or ref/resource");
+    found.by_prompt = method == "prompts/get" || (found.completes && *type == "ref/prompt");
+    const auto* key = text_of(*subject, found.by_prompt ? "name" : "uri");
+    if (key == nullptr)
+        return std::unexpected(found.by_prompt ? "the prompt's name must be a string"
+                                               : "uri must be a string");
+    found.key = *key;
+    found.where = found.by_prompt ? route_of_prompt(*key) : route_of_uri(*key);
+    return found;
+}
+
+// With the server's name of a prompt in place of the agent's, and without `_meta`.
+auto gateway::state::params_for(const target& to, const wire::json::value& params) -> std::string {
+    std::string text;
+    {
+        wire::json::writer w{text};
+        const auto put = [&](const wire::json::value& of, std::string_view name) {
+            w.begin_object();
+            for (const auto& [inner, data] : *of.as_object()) {
+                w.key(inner);
+                if (to.by_prompt && inner == name) w.element(to.where.name);
+                else w.element(data);
+            }
+            w.end_object();
+        };
+        const auto kept = without_meta(params);
+        if (!to.completes) put(kept, "name");
+        else {
+            w.begin_object();
+            for (const auto& [name, data] : *kept.as_object()) {
+                w.key(name);
+                if (name == "ref") put(data, "name");
+                else w.element(data);
+            }
+            w.end_object();
+        }
+    }
+    return safe(text);
+}
+
 void gateway::state::relay_request(session_id from, const mcp::message& what) {
     const auto invalid = [&](std::string_view words) {
         refuse(from, what.id, code::invalid_params, words);
     };
     if (what.method == "logging/setLevel") return set_level(from, what);
     if (what.params == nullptr) return invalid("params must be an object");
-    auto read = wire::json::read(what.params->text, mcp::message_limits());
-    if (!read) return invalid("params cannot be read");
-    const auto& params = *read;
+    const auto params = wire::json::read(what.params->text, mcp::message_limits());
+    if (!params) return invalid("params cannot be read");
     const auto* meta = agent_reader.member(what.params, "_meta");
     if (const auto complaint = check_meta(meta); !complaint.empty()) return invalid(complaint);
+    const auto to = target_of(what.method, *params);
+    if (!to) return invalid(to.error());
+    if (!to->where.upstream) return invalid(to->where.problem);
 
-    // What is routed by: a URI or the name of a prompt, of the request itself or of its reference.
-    const bool completes = what.method == "completion/complete";
-    const auto* subject = completes ? params.find("ref") : &params;
-    if (subject == nullptr) return invalid("params.ref must be an object");
-    if (completes) {
-        const auto* type = text_of(*subject, "type");
-        if (type == nullptr || (*type != "ref/prompt" && *type != "ref/resource"))
-            return invalid("params.ref.type must be ref/prompt or ref/resource");
-    }
-    const bool by_prompt =
-        what.method == "prompts/get" || (completes && *text_of(*subject, "type") == "ref/prompt");
-    const auto* key = text_of(*subject, by_prompt ? "name" : "uri");
-    if (key == nullptr)
-        return invalid(by_prompt ? "the prompt's name must be a string" : "uri must be a string");
-    const auto to = by_prompt ? route_of_prompt(*key) : route_of_uri(*key);
-    if (!to.upstream) return invalid(to.problem);
-
-    auto& up = ups[*to.upstream];
-    const auto verdict = by_prompt ? parts.rules.prompts(up.wish.name, to.name)
-                                   : parts.rules.reads(up.wish.name, *key);
+    const auto which = *to->where.upstream;
+    auto& up = ups[which];
+    const auto verdict = to->by_prompt ? parts.rules.prompts(up.wish.name, to->where.name)
+                                       : parts.rules.reads(up.wish.name, to->key);
     const auto record_name = up.wish.name + "." + what.method;
-    room = wire::json::to_text(params);
+    room = wire::json::to_text(*params);
     if (!verdict.allowed) {
         record_refusal(record_name, &room, audit::status::invalid_arguments, verdict.rule);
         return invalid("policy denied: " + verdict.rule);
     }
     if (!offers(up, what.method))
         return refuse(from, what.id, code::method_not_found, "Method not found");
-    if (what.method == "resources/unsubscribe" && !unsubscribes(from, *to.upstream, *key))
+    if (what.method == "resources/unsubscribe" && !unsubscribes(from, which, to->key))
         return out.to_agent(from, mcp::answer_text(what.id, "{}"));
     const bool subscribes = what.method == "resources/subscribe";
     if (subscribes && sessions[from].subscriptions.size() >= most_subscriptions)
         return refuse(from, what.id, code::too_many_calls, "too many subscriptions");
     auto* made = open_call({.from = from,
                             .id = what.id,
-                            .upstream = *to.upstream,
+                            .upstream = which,
                             .patience = up.call_timeout,
                             .subject = record_name,
                             .arguments = &room});
     if (made == nullptr) return;
     made->kind = call_kind::relayed;
     made->subject = record_name;
-    if (subscribes) {
-        made->subscribes = true;
-        made->uri = *key;
-    }
-    std::string text;
-    {
-        wire::json::writer w{text};
-        w.begin_object();
-        for (const auto& [name, data] : *params.as_object()) {
-            if (name == "_meta") continue;
-            w.key(name);
-            if (by_prompt && !completes && name == "name") w.element(to.name);
-            else if (by_prompt && completes && name == "ref") {
-                w.begin_object();
-                for (const auto& [inner, value] : *data.as_object()) {
-                    w.key(inner);
-                    if (inner == "name") w.element(to.name);
-                    else w.element(value);
-                }
-                w.end_object();
-            } else w.element(data);
-        }
-        w.end_object();
-    }
-    text = safe(text);
+    made->subscribes = subscribes;
+    if (subscribes) made->uri = to->key;
+    auto text = params_for(*to, *params);
     if (meta != nullptr) {
         text.pop_back();
         text += text.size() > 1 ? ",\"_meta\":" : "\"_meta\":";
@@ -148,7 +167,7 @@ void gateway::state::relay_request(session_id from, const mcp::message& what) {
                              "params._meta cannot be read");
         text += '}';
     }
-    out.to_upstream(*to.upstream, mcp::request_text(std::to_string(made->id), what.method, text));
+    out.to_upstream(which, mcp::request_text(std::to_string(made->id), what.method, text));
 }
 
 auto gateway::state::offers(const upstream& of, std::string_view method) -> bool {
@@ -236,15 +255,19 @@ void gateway::state::send_level(std::size_t to) {
     int most = -1;
     for (const auto& each : sessions)
         if (each.level >= 0 && (most < 0 || each.level < most)) most = each.level;
-    if (most < 0) return;
+    if (most < 0 || most == ups[to].level) return;
+    ups[to].level = most;
     own_request(to, "logging/setLevel", "{\"level\":\"" + std::string{levels[most]} + "\"}");
 }
 
 void gateway::state::own_request(std::size_t to, std::string_view method, std::string_view params) {
-    if (ups[to].now != upstream::phase::up || out.waiting_for_upstream(to) >= most_waiting_bytes)
+    auto& up = ups[to];
+    if (up.now != upstream::phase::up || up.own_requests >= most_own_requests ||
+        out.waiting_for_upstream(to) >= most_waiting_bytes)
         return;
-    auto* made = calls.open(now, ups[to].call_timeout);
+    auto* made = calls.open(now, up.call_timeout);
     if (made == nullptr) return;
+    ++up.own_requests;
     made->kind = call_kind::own;
     made->upstream = static_cast<std::uint32_t>(to);
     out.to_upstream(to, mcp::request_text(std::to_string(made->id), method, params));

@@ -137,6 +137,18 @@ void gateway::state::initialize_agent(session_id from, const mcp::message& what)
     if (is_ready()) welcome(from);
 }
 
+auto gateway::state::instructions_for_agents() const -> std::string {
+    std::string out_text;
+    for (std::size_t i = 0; options.instructions && i < ups.size(); ++i) {
+        // Of a server whose tools are all hidden, no text is shown either.
+        if (ups[i].instructions.empty() || !tools.shows_any_of(i)) continue;
+        if (!out_text.empty()) out_text += "\n\n";
+        if (ups.size() > 1) out_text.append(ups[i].wish.name).append(":\n");
+        out_text += ups[i].instructions;
+    }
+    return out_text;
+}
+
 // What the agent is offered is what the servers offer and Glove relays.
 void gateway::state::welcome(session_id which) {
     auto& by = sessions[which];
@@ -176,14 +188,7 @@ void gateway::state::welcome(session_id which) {
         to.member("name", "glove");
         to.member("version", options.version);
         to.end_object();
-        std::string words;
-        for (std::size_t i = 0; options.instructions && i < ups.size(); ++i) {
-            // Of a server whose tools are all hidden, no text is shown either.
-            if (ups[i].instructions.empty() || !tools.shows_any_of(i)) continue;
-            if (!words.empty()) words += "\n\n";
-            if (ups.size() > 1) words.append(ups[i].wish.name).append(":\n");
-            words += ups[i].instructions;
-        }
+        const auto words = instructions_for_agents();
         if (!words.empty()) to.member("instructions", words);
         to.end_object();
     }

@@ -74,15 +74,17 @@ auto gateway::state::open_call(const wanted_call& what) -> call* {
     if (out.waiting_for_upstream(what.upstream) >= most_waiting_bytes)
         return refused(code::too_many_calls,
                        "the server " + up.wish.name + " does not read what waits for it");
+    auto* made = calls.open(now, what.patience);
+    if (made == nullptr) return refused(code::too_many_calls, "too many requests are open");
     const auto number = log.next_number();
     if (!log.stage({.action = audit::action::call_tool,
                     .subject = what.subject,
                     .arguments = what.arguments,
                     .status = audit::status::pending,
-                    .number = number}))
+                    .number = number})) {
+        calls.close(*made);
         return nullptr;
-    auto* made = calls.open(now, what.patience);
-    if (made == nullptr) return refused(code::too_many_calls, "too many requests are open");
+    }
     made->upstream = static_cast<std::uint32_t>(what.upstream);
     made->session = what.from;
     made->number = number;
@@ -91,6 +93,19 @@ auto gateway::state::open_call(const wanted_call& what) -> call* {
     ++open_calls;
     ++counts.calls;
     return made;
+}
+
+// What is decided on, and in `room` what is recorded and sent of it.
+auto gateway::state::take_arguments(const wire::json::slice* from, wire::json::value& tree)
+    -> std::string_view {
+    room.clear();
+    if (from == nullptr) return {};
+    if (from->type != kind::object) return "params.arguments must be an object";
+    auto read = wire::json::read(from->text, mcp::message_limits());
+    if (!read) return "params.arguments cannot be read";
+    tree = *std::move(read);
+    wire::json::writer{room}.element(tree);
+    return {};
 }
 
 void gateway::state::call_tool(session_id from, const mcp::message& what) {
@@ -107,14 +122,8 @@ void gateway::state::call_tool(session_id from, const mcp::message& what) {
 
     const auto* arguments = agent_reader.member(what.params, "arguments");
     wire::json::value tree;
-    room.clear();
-    if (arguments != nullptr) {
-        if (arguments->type != kind::object) return invalid("params.arguments must be an object");
-        auto read = wire::json::read(arguments->text, mcp::message_limits());
-        if (!read) return invalid("params.arguments cannot be read");
-        tree = *std::move(read);
-        wire::json::writer{room}.element(tree);
-    }
+    if (const auto complaint = take_arguments(arguments, tree); !complaint.empty())
+        return invalid(complaint);
     const auto* const recorded = arguments != nullptr ? &room : nullptr;
     const auto plain = plain_string(name->text, more_room);
     const auto* found = tools.find(plain);
@@ -167,7 +176,10 @@ void gateway::state::call_tool(session_id from, const mcp::message& what) {
 void gateway::state::close_call(call& of, audit::status status, std::string_view why,
                                 std::string message) {
     const auto from = of.session;
-    if (from == no_session) return calls.close(of);
+    if (from == no_session) {
+        if (of.kind == call_kind::own) --ups[of.upstream].own_requests;
+        return calls.close(of);
+    }
     auto& by = sessions[from];
     const auto id = of.id;
     const auto to = of.upstream;

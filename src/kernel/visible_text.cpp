@@ -1,4 +1,4 @@
-// What a person who reads a text cannot see is taken out of it; what can be seen stays as it was.
+// By code point; whatever is not in the table of what cannot be seen stands as it was.
 #include "kernel/visible_text.hpp"
 #include <algorithm>
 #include <glove/wire/utf8.hpp>

@@ -106,8 +106,8 @@ public:
     gateway(gateway&&) noexcept;
     ~gateway();
 
-    void begin_turn(); // looks at the clock
-    void start();      // all servers
+    auto begin_turn() -> std::chrono::nanoseconds; // what the clock says
+    void start();                                  // all servers
     // Whether each server that is required has been initialized and listed, and the others have
     // too or have had their time.
     [[nodiscard]] auto is_ready() const -> bool;

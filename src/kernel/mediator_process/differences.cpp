@@ -1,4 +1,4 @@
-// Compares two definitions member by member and stops at the bound; prints nothing itself.
+// Objects are compared by name and arrays by place.
 #include "kernel/mediator_process/differences.hpp"
 #include <algorithm>
 #include <glove/wire/json_writer.hpp>

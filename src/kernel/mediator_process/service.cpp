@@ -27,10 +27,6 @@ constexpr unsigned kind_shift = 56, index_shift = 32;
     return std::uint64_t{kind} << kind_shift | std::uint64_t{index} << index_shift | generation;
 }
 
-[[nodiscard]] auto in_words(const error& of) -> std::string {
-    return of.os == 0 ? of.detail : of.detail + ": " + std::strerror(of.os);
-}
-
 } // namespace
 
 service::service(service_options options, const sys::clock& time, control channel)
@@ -82,8 +78,7 @@ auto service::run() -> int {
         control_.say(control_word::failed, in_words(*problem_));
         return 125;
     }
-    now_ = time_.monotonic();
-    gate_->begin_turn();
+    now_ = gate_->begin_turn();
     gate_->start();
     finish_turn();
     while (!is_done()) turn();
@@ -117,7 +112,7 @@ auto service::milliseconds_to_wait() const -> int {
         if (each.blocked && each.queue.bytes() > most_waiting_bytes) add(each.moved + 30s);
     }
     if (!first) return -1;
-    const auto left = *first - time_.monotonic();
+    const auto left = *first - now_;
     if (left <= 0ns) return 0;
     return static_cast<int>(
         std::min<std::int64_t>((left + 999'999ns) / 1ms, std::int64_t{24} * 3600 * 1000));
@@ -126,8 +121,7 @@ auto service::milliseconds_to_wait() const -> int {
 void service::turn() {
     ::epoll_event events[events_at_once];
     const int count = ::epoll_wait(epoll_.get(), events, events_at_once, milliseconds_to_wait());
-    now_ = time_.monotonic();
-    gate_->begin_turn();
+    now_ = gate_->begin_turn();
     for (int i = 0; i < count; ++i) handle(events[i]);
     for (std::size_t i = 0; i < agents_end_; ++i)
         if (agents_[i].open && agents_[i].always_ready) read_agent(i);
@@ -172,14 +166,19 @@ void service::finish_turn() {
                 continue;
             }
         }
-        for (const auto each : std::exchange(agents_to_flush_, {})) {
+        // The lists keep their room.
+        std::swap(agents_to_flush_, flushing_);
+        for (const auto each : flushing_) {
             agents_[each].queued = false;
             flush_agent(each);
         }
-        for (const auto each : std::exchange(servers_to_flush_, {})) {
+        flushing_.clear();
+        std::swap(servers_to_flush_, flushing_);
+        for (const auto each : flushing_) {
             servers_[each].queued = false;
             flush_server(each);
         }
+        flushing_.clear();
         if (actions_.empty()) break;
         for (const auto& each : std::exchange(actions_, {})) carry_out(each);
     }

@@ -122,7 +122,7 @@ private:
     std::array<agent_peer, most_sessions> agents_;
     std::size_t agents_end_ = 0; // beyond the last one that is open
     std::vector<server_peer> servers_;
-    std::vector<std::uint32_t> agents_to_flush_, servers_to_flush_;
+    std::vector<std::uint32_t> agents_to_flush_, servers_to_flush_, flushing_;
     std::deque<action> actions_;
     std::vector<std::string> notes_; // before it is ready
     std::optional<error> problem_;

@@ -1,5 +1,5 @@
-// Ends only when no descendant is left, whatever sessions and groups they made for themselves. It
-// signals processes only that it has not reaped, so that a number is never another's.
+// The kernel hands the orphans of a process to its nearest subreaper, so whoever is one can end all
+// that is left by ending its own children again and again.
 #include "kernel/mediator_process/warden.hpp"
 #include <algorithm>
 #include <cerrno>
