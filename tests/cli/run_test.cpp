@@ -242,7 +242,7 @@ TEST(RunOptions, WithoutARuleNoToolIsAllowedAndThatIsTold) {
     EXPECT_THAT(told({}), HasSubstr("no tool is allowed"));
     EXPECT_THAT(told({"--deny", "a.b"}), HasSubstr("no tool is allowed"));
     EXPECT_THAT(told({"--allow", "a.b"}), Not(HasSubstr("no tool is allowed")));
-    EXPECT_THAT(told({"--allow-arg", "a.b:path=/srv"}), Not(HasSubstr("no tool is allowed")));
+    EXPECT_THAT(told({"--policy", "/none.toml"}), Not(HasSubstr("no tool is allowed")));
 }
 
 TEST(RunOptions, ARuleThatCannotBeUsedIsRefusedByExplain) {
