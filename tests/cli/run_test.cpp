@@ -317,6 +317,24 @@ TEST(RunOptions, ItTakesEveryOptionOfExec) {
     EXPECT_GT(count, 15U);
 }
 
+TEST(RunOptions, AProfileNamesServersAndRules) {
+    const glove_program glove;
+    glove.place().directory("home/.config/glove");
+    std::ofstream{glove.place() / "home/.config/glove/config.toml"}
+        << "[profile.p]\nupstream = [\"a=true\"]\nallow = [\"a.t\"]\ndeny = [\"a.u\"]\n";
+    std::filesystem::permissions(glove.place() / "home/.config/glove/config.toml",
+                                 std::filesystem::perms::owner_read);
+    const auto plan = explained(glove, {"-p", "p", "--allow", "a.v"});
+    ASSERT_TRUE(plan);
+    const auto& mediation = *plan->find("mediation");
+    EXPECT_EQ(text_of((*mediation.find("upstreams")->as_array())[0].find("name")), "a");
+    EXPECT_EQ(texts_of(mediation.find("allow")), (words{"a.t", "a.v"}));
+    EXPECT_EQ(texts_of(mediation.find("deny")), (words{"a.u"}));
+    const auto exec = glove({"exec", "-p", "p", "--explain", "--", "true"});
+    EXPECT_EQ(exec.status, 0) << exec.err;
+    EXPECT_THAT(exec.out, HasSubstr("the tools of the profile p are left out"));
+}
+
 TEST(RunOptions, ExecHasNoneOfTheToolOptions) {
     const glove_program glove;
     for (const auto* option : {"--upstream", "--allow", "--policy", "--relay"})
