@@ -65,7 +65,7 @@ void gateway::state::upstream_answer(std::size_t from, const mcp::message& what)
     switch (meant->kind) {
     case call_kind::initialize: return initialized(*meant, what);
     case call_kind::listing: return finish_page(*meant, what);
-    case call_kind::own: return calls.close(*meant);
+    case call_kind::own: return close_call(*meant, audit::status::ok, {}, {});
     case call_kind::relayed: return finish_relayed(*meant, what);
     case call_kind::tool: break;
     }
@@ -95,7 +95,7 @@ void gateway::state::due(call& of) {
             return fail_upstream(to, code::timed_out, "the server " + up.wish.name + " " + took,
                                  took + " (--start-timeout)");
         list_failed(to, kind, took);
-    } else if (of.session == no_session) calls.close(of);
+    } else if (of.kind == call_kind::own) close_call(of, audit::status::ok, {}, {});
     else fail_call(of, code::timed_out, "the server " + up.wish.name + " " + took, took);
     if (!is_over() && out.waiting_for_upstream(to) < most_waiting_bytes)
         out.to_upstream(to, mcp::notification_text("notifications/cancelled", cancelled));

@@ -29,6 +29,7 @@ inline constexpr unsigned most_banner_lines = 64;     // of a server before its 
 inline constexpr unsigned most_pages = 1000;
 inline constexpr std::size_t most_asks = 64;           // open at one agent
 inline constexpr std::size_t most_subscriptions = 256; // of one agent
+inline constexpr std::size_t most_own_requests = 512;  // open at one server
 inline constexpr seconds between_listings{1};
 
 struct open_request {
@@ -102,6 +103,8 @@ struct upstream {
     std::string instructions, instructions_digest, instructions_raw;
     policy::pin_state instructions_pin = policy::pin_state::first_use;
     unsigned malformed = 0;
+    int level = -1;               // of log messages, as it was told
+    std::size_t own_requests = 0; // open
     nanoseconds began{}, came_up{}, rest_until{}, pause{};
     std::uint64_t number = 0; // of the record of its start; 0: it has an outcome
     std::string tail;         // of its stderr

@@ -236,15 +236,19 @@ void gateway::state::send_level(std::size_t to) {
     int most = -1;
     for (const auto& each : sessions)
         if (each.level >= 0 && (most < 0 || each.level < most)) most = each.level;
-    if (most < 0) return;
+    if (most < 0 || most == ups[to].level) return;
+    ups[to].level = most;
     own_request(to, "logging/setLevel", "{\"level\":\"" + std::string{levels[most]} + "\"}");
 }
 
 void gateway::state::own_request(std::size_t to, std::string_view method, std::string_view params) {
-    if (ups[to].now != upstream::phase::up || out.waiting_for_upstream(to) >= most_waiting_bytes)
+    auto& up = ups[to];
+    if (up.now != upstream::phase::up || up.own_requests >= most_own_requests ||
+        out.waiting_for_upstream(to) >= most_waiting_bytes)
         return;
-    auto* made = calls.open(now, ups[to].call_timeout);
+    auto* made = calls.open(now, up.call_timeout);
     if (made == nullptr) return;
+    ++up.own_requests;
     made->kind = call_kind::own;
     made->upstream = static_cast<std::uint32_t>(to);
     out.to_upstream(to, mcp::request_text(std::to_string(made->id), method, params));

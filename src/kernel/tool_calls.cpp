@@ -74,15 +74,17 @@ auto gateway::state::open_call(const wanted_call& what) -> call* {
     if (out.waiting_for_upstream(what.upstream) >= most_waiting_bytes)
         return refused(code::too_many_calls,
                        "the server " + up.wish.name + " does not read what waits for it");
+    auto* made = calls.open(now, what.patience);
+    if (made == nullptr) return refused(code::too_many_calls, "too many requests are open");
     const auto number = log.next_number();
     if (!log.stage({.action = audit::action::call_tool,
                     .subject = what.subject,
                     .arguments = what.arguments,
                     .status = audit::status::pending,
-                    .number = number}))
+                    .number = number})) {
+        calls.close(*made);
         return nullptr;
-    auto* made = calls.open(now, what.patience);
-    if (made == nullptr) return refused(code::too_many_calls, "too many requests are open");
+    }
     made->upstream = static_cast<std::uint32_t>(what.upstream);
     made->session = what.from;
     made->number = number;
@@ -167,7 +169,10 @@ void gateway::state::call_tool(session_id from, const mcp::message& what) {
 void gateway::state::close_call(call& of, audit::status status, std::string_view why,
                                 std::string message) {
     const auto from = of.session;
-    if (from == no_session) return calls.close(of);
+    if (from == no_session) {
+        if (of.kind == call_kind::own) --ups[of.upstream].own_requests;
+        return calls.close(of);
+    }
     auto& by = sessions[from];
     const auto id = of.id;
     const auto to = of.upstream;

@@ -49,6 +49,7 @@ void gateway::state::start_upstream(std::size_t which) {
     up.now = upstream::phase::starting;
     up.began = now;
     up.malformed = 0;
+    up.level = -1;
     up.number = log.next_number();
     if (log.stage({.action = audit::action::initialize,
                    .subject = up.wish.name,
@@ -264,7 +265,8 @@ void gateway::state::upstream_ended(std::size_t which, std::string_view how,
 
 auto gateway::state::start_problem(const upstream& of) const -> error {
     std::string detail = "the server " + of.wish.name + " could not be started: " + of.problem;
-    if (!of.tail.empty()) detail += "; the end of what it wrote to stderr: " + of.tail;
+    // What it had to say, in lines of their own.
+    if (!of.tail.empty()) detail += "\n" + of.tail;
     return {errc::wrong_state, step_name{"mcp.start"}.text, 0, std::move(detail),
             "start " + of.wish.argv.front() +
                 " by hand to see why; a slow start needs a longer --start-timeout"};

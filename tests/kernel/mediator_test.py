@@ -16,6 +16,8 @@ import unittest
 MEDIATOR = os.environ["GLOVE_MEDIATOR"]
 SERVER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "server.py")
 PATIENCE = 30
+with open(MEDIATOR, "rb") as program:
+    SANITIZED = b"__asan_init" in program.read()
 
 
 def wait_until(condition, what):
@@ -328,7 +330,8 @@ class Hostile(Case):
         worker = children_of(process.pid)[0]
         with open(f"/proc/{worker}/status", encoding="utf-8") as file:
             resident = int(next(line for line in file if line.startswith("VmRSS")).split()[1])
-        self.assertLess(resident, 96 << 10)
+        if not SANITIZED:  # which keeps what was freed
+            self.assertLess(resident, 96 << 10)
         self.assertEqual([agent.receive()["id"] for _ in range(20)], list(range(20)))
 
     def test_an_agents_message_that_is_too_long_is_refused_and_the_next_is_not(self):
@@ -497,14 +500,14 @@ class Bridge(Case):
         process, control = self.bridge()
         control.recv(8192)
         end, agent = self.connect(self.listen(control))
-        worker = children_of(process.pid)[0]
         self.assertIn("result", agent.ask(1, "ping"))
-        before = len(os.listdir(f"/proc/{worker}/fd"))
-        with open("/dev/null", "rb") as file:
-            end.sendmsg([b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n'],
-                        [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [file.fileno()] * 10))])
+        read, write = os.pipe()
+        self.addCleanup(os.close, read)
+        end.sendmsg([b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n'],
+                    [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [write] * 10))])
+        os.close(write)
         self.assertIn("result", agent.receive())
-        self.assertEqual(len(os.listdir(f"/proc/{worker}/fd")), before)
+        self.assertEqual(os.read(read, 1), b"")  # nobody holds the other end
 
     def test_a_failed_start_is_said(self):
         process, control = self.bridge(upstreams=[self.upstream("fails")])

@@ -1,4 +1,5 @@
 #include "kernel/mediator_process/control.hpp"
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -17,6 +18,15 @@ constexpr std::size_t most_words = 4096;
 }
 
 } // namespace
+
+auto in_words(const error& of) -> std::string {
+    const auto end = std::min(of.detail.find('\n'), of.detail.size());
+    std::string out{of.step};
+    out.append(": ").append(of.detail, 0, end);
+    if (of.os != 0) out.append(": ").append(std::strerror(of.os));
+    if (!of.remedy.empty()) out.append("; try: ").append(of.remedy);
+    return out.append(of.detail, end);
+}
 
 auto control::adopt() -> control {
     control out;

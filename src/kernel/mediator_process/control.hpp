@@ -2,9 +2,14 @@
 #pragma once
 #include <glove/kernel/mediation.hpp>
 #include <glove/sys/fd.hpp>
+#include <string>
 #include <string_view>
 
 namespace glove::kernel {
+
+// A problem in one line, for whoever hears the channel; what a server had to say follows in lines
+// of its own.
+[[nodiscard]] auto in_words(const error& of) -> std::string;
 
 class control {
 public:

@@ -7,6 +7,8 @@
 #include "kernel/mediator_process/service.hpp"
 #include "kernel/mediator_process/verbs.hpp"
 #include "kernel/mediator_process/warden.hpp"
+#include "sys/syscalls.hpp"
+#include <algorithm>
 #include <cstring>
 #include <fcntl.h>
 #include <glove/audit/jsonl.hpp>
@@ -25,7 +27,9 @@ using namespace glove::kernel;
 constexpr int failed_to_start = 125, wrong_use = 2;
 constexpr std::size_t longest_mediation = 32UL << 20;
 
-void report(const error& problem) {
+// In one line: what a server had to say was passed on as it came.
+void report(error problem) {
+    problem.detail.resize(std::min(problem.detail.find('\n'), problem.detail.size()));
     (void)sys::write_all(sys::fd_ref::standard_error(), error_text(problem));
 }
 
@@ -54,6 +58,8 @@ public:
 
 [[nodiscard]] auto options_for(const mediation& what) -> result<gateway_options> {
     gateway_options out;
+    if (what.contain_upstreams)
+        return fail(errc::unsupported, "mcp.contain", "servers cannot be contained");
     out.upstreams = what.upstreams;
     for (const auto& word : what.relay) {
         const auto feature = mcp::relayable(word);
@@ -107,7 +113,8 @@ struct setting {
                                                       pins ? &*pins : nullptr, time}));
     loop.attach(gate, what.upstreams);
     const int status = loop.run();
-    if (status != 0 && loop.problem()) report(*loop.problem());
+    // Over its channel, `glove` was told.
+    if (status != 0 && alone && loop.problem()) report(*loop.problem());
     return status;
 }
 
@@ -146,8 +153,8 @@ struct setting {
     const auto what = with.what.task;
     auto done = what == task::tools || what == task::pin ? look(with) : serve(with, channel);
     if (done) return *done;
-    report(done.error());
-    channel.say(control_word::failed, error_text(done.error()));
+    if (channel) channel.say(control_word::failed, in_words(done.error()));
+    else report(done.error());
     const bool misused = done.error().step == "mcp.accept" || done.error().step == "mcp.pin";
     return misused ? wrong_use : failed_to_start;
 }
@@ -164,9 +171,12 @@ struct setting {
 
 [[nodiscard]] auto run() -> int {
     auto channel = control::adopt();
+    // What whoever started this forgot to close is nobody's here.
+    const auto first = static_cast<unsigned>(channel ? control_descriptor : mediation_descriptor) + 1;
+    (void)sys::close_range(first, ~0U, 0);
     const auto refuse = [&](const error& why, int status) {
-        report(why);
-        channel.say(control_word::failed, error_text(why));
+        if (channel) channel.say(control_word::failed, in_words(why));
+        else report(why);
         return status;
     };
     const auto what = read_mediation();

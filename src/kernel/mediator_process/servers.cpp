@@ -100,7 +100,7 @@ void service::read_rest(std::size_t which) {
         if (::poll(&waits, 1, 0) != 1) break;
         read_server(which);
     }
-    (void)server.process->drain_errors({});
+    hear_errors(which);
 }
 
 void service::advance_server(std::size_t which) {

@@ -27,10 +27,6 @@ constexpr unsigned kind_shift = 56, index_shift = 32;
     return std::uint64_t{kind} << kind_shift | std::uint64_t{index} << index_shift | generation;
 }
 
-[[nodiscard]] auto in_words(const error& of) -> std::string {
-    return of.os == 0 ? of.detail : of.detail + ": " + std::strerror(of.os);
-}
-
 } // namespace
 
 service::service(service_options options, const sys::clock& time, control channel)
