@@ -101,9 +101,8 @@ TEST(Listeners, NothingOfAGrantSharesTheirDirectory) {
 
 TEST(Companions, StandBesideTheSocketsAndNoOneHoldsMore) {
     auto wish = wish_for({"true"});
-    wish.companions = {
-        {.name = "bin/tool", .program = sys::read_link("/proc/self/exe").value()},
-        {.name = "words", .text = "some words", .variable = "WORDS"}};
+    wish.companions = {{.name = "bin/tool", .program = sys::read_link("/proc/self/exe").value()},
+                       {.name = "words", .text = "some words", .variable = "WORDS"}};
     const auto made = make_plan(wish);
     ASSERT_TRUE(made.has_value()) << made.error().detail;
     const auto find = [&](std::string_view path) {
