@@ -128,6 +128,10 @@ void tell_of_tools(const contained_verb& verb, const run_words& words, host::run
     auto wish = host::prepare_profile(*profile, writable);
     if (!wish) return not_started(wish.error());
     tell_of_tools(verb, words, *wish);
+    const auto& values = profile->values;
+    if (!verb.mediated && (values.find("upstream") || values.find("mcp-config")))
+        words.request.profile.notes.push_back("the tools of the profile " + profile->name +
+                                              " are left out: glove run gives them");
     return start(std::move(words), verb, whole, &*wish);
 }
 

@@ -35,8 +35,8 @@ auto try_profile(const host::effective_profile& profile) -> result<profile_trial
         .verb = "exec", .options = {}, .command = {}, .has_command = false, .arguments = {}};
     run_words words;
     CLI::App app;
-    const auto whole = with_profile(app, call, profile);
     declare_contained(app, exec, words);
+    const auto whole = with_profile(app, call, profile);
     if (parse_options(app, exec.usage, whole))
         return fail(errc::invalid_input, "profile.options", profile.name);
     auto& asked = words.request.profile;

@@ -181,7 +181,7 @@ void declare_mediation(CLI::App& app, mediation_words& words) {
     repeatable(app, "--deny", words.rules.deny, "UP.TOOL",
                "Tool that may not, whatever allows it (repeatable)");
     repeatable(app, "--allow-arg", words.rules.allow_arg, "RULE",
-               "Tool that may be called so: UP.TOOL:FIELD=PREFIX (repeatable)");
+               "How an argument must begin: UP.TOOL:FIELD=PREFIX (repeatable)");
     app.add_option("--policy", words.rules.file, "Take rules about tools and arguments from FILE")
         ->type_name("FILE");
     app.add_option("--tool-names", words.names,
@@ -230,7 +230,7 @@ auto mediation_of(const mediation_words& words) -> result<mediation_wish> {
     GLOVE_TRY(out.what.directory, sys::read_link("/proc/self/cwd"));
     GLOVE_TRY(out.what.state, sys::state_directory());
     const auto& rules = words.rules;
-    if (rules.allow.empty() && rules.allow_arg.empty() && !rules.file)
+    if (rules.allow.empty() && !rules.file)
         out.notes.emplace_back(
             "no tool is allowed: name some with --allow UP.TOOL or --policy FILE");
     // What cannot be encoded is told now, not when everything has been started.

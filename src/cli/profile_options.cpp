@@ -14,7 +14,7 @@ namespace {
 // Whether what was given on the command line stands in the place of this word of the profile.
 [[nodiscard]] auto is_replaced(const CLI::App& parsed, const host::profile_option& option) -> bool {
     const auto* const given = parsed.get_option_no_throw(std::string{option.row->flag});
-    if (given == nullptr) return false;
+    if (given == nullptr) return true; // the verb has no such thing
     const auto* const tier =
         parsed.get_option_no_throw(std::string{host::find_setting(host::network_key)->flag});
     if (tier != nullptr && tier->count() > 0 && host::needs_network(option.row->key)) return true;

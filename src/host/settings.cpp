@@ -121,6 +121,9 @@ constexpr setting_kind words{true, false, text_only, "an array of strings", chec
 constexpr setting_kind workspace{false, false, text_only,
                                  "a string: \".\", an absolute path, or one that begins with ~/",
                                  check_workspace};
+constexpr setting_kind texts{true, true, text_only, "an array of strings", check_word};
+constexpr setting_kind file{false, false, text_only,
+                            "a string: an absolute path, or one that begins with ~/", check_path};
 constexpr setting_kind paths{true, true, text_only,
                              "an array of strings: absolute paths, or such that begin with ~/",
                              check_path};
@@ -167,6 +170,11 @@ constexpr std::array rows{
     setting{"output-bytes", &size, "--output-bytes", "How much it may print"},
     setting{"scratch-bytes", &size, "--scratch-bytes", "Room for its private files"},
     setting{"pty", &truth, "--pty", "A terminal of its own on all three streams"},
+    setting{"upstream", &texts, "--upstream", "Tool servers of glove run"},
+    setting{"mcp-config", &paths, "--mcp-config", "Files that name tool servers of glove run"},
+    setting{"allow", &texts, "--allow", "Tools of glove run that may be called"},
+    setting{"deny", &texts, "--deny", "Tools of glove run that may not be called"},
+    setting{"policy", &file, "--policy", "The file of rules about tools of glove run"},
 };
 
 [[nodiscard]] auto refuse(const setting& row, const std::string& what) {

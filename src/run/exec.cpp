@@ -3,17 +3,16 @@
 //
 // There is no path in this file on which the command runs outside of the perimeter.
 #include "run/description.hpp"
-#include "run/mediator.hpp"
 #include "run/output_relay.hpp"
 #include "run/private_terminal.hpp"
 #include "run/records.hpp"
 #include "run/streams.hpp"
 #include "run/supervise.hpp"
+#include "run/tools.hpp"
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fcntl.h>
 #include <glove/audit/jsonl.hpp>
 #include <glove/base/text.hpp>
 #include <glove/run/exec.hpp>
@@ -21,12 +20,9 @@
 #include <glove/sys/entropy.hpp>
 #include <glove/sys/program_text.hpp>
 #include <glove/sys/sockets.hpp>
-#include <glove/sys/spawn.hpp>
 #include <glove/sys/standard_error.hpp>
 #include <glove/sys/user_directories.hpp>
-#include <glove/wire/json_writer.hpp>
 #include <poll.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -100,72 +96,6 @@ void tell_after(const char* words) {
     return finished;
 }
 
-constexpr std::string_view tools_flag = "--upstream";
-constexpr std::string_view tools_socket = "mcp.sock";
-constexpr std::string_view tools_bridge = "bin/glove-mcp";
-constexpr std::string_view tools_file = "mcp.json";
-constexpr std::string_view tools_variable = "GLOVE_MCP_CONFIG";
-
-// What stands inside, so that an agent finds its tools.
-[[nodiscard]] auto plan_tools(const mediation_request& wish, container::profile& into) -> result<> {
-    if (wish.on_streams) return {};
-    GLOVE_TRY(auto bridge, sys::find_own_program("glove-mcp", "mediation.program"));
-    const auto directory = std::string{container::listener_directory} + "/";
-    std::string text;
-    {
-        wire::json::writer w{text};
-        w.begin_object();
-        w.begin_object("mcpServers");
-        w.begin_object("glove");
-        w.member("command", directory + std::string{tools_bridge});
-        w.begin_array("args");
-        w.end_array();
-        w.end_object();
-        w.end_object();
-        w.end_object();
-    }
-    into.listeners.push_back({.flag = tools_flag, .name = std::string{tools_socket}});
-    into.companions.push_back({.name = std::string{tools_bridge}, .program = std::move(bridge)});
-    into.companions.push_back({.name = std::string{tools_file},
-                               .text = text + "\n",
-                               .variable = std::string{tools_variable}});
-    return {};
-}
-
-// Where the socket of the tools is in the plan; none when the agent has them on its streams.
-[[nodiscard]] auto tools_listener(const container::plan& plan) -> std::size_t {
-    const auto path = std::string{container::listener_directory} + "/" + std::string{tools_socket};
-    const auto at = std::ranges::find(plan.listeners, path, &container::planned_listener::path);
-    return static_cast<std::size_t>(at - plan.listeners.begin());
-}
-
-// The agent's standard input and output, when it speaks with its tools there.
-struct tool_streams {
-    sys::unique_fd agent_input, agent_output;
-};
-
-[[nodiscard]] auto make_pipe(sys::unique_fd& from, sys::unique_fd& to) -> result<> {
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) return fail_os("mediation.streams");
-    from = sys::unique_fd{ends[0]};
-    to = sys::unique_fd{ends[1]};
-    return {};
-}
-
-[[nodiscard]] auto start_tools(const mediation_request& wish, const run_records& records, bool sync,
-                               tool_streams& streams) -> result<mediator> {
-    auto what = wish.what;
-    what.task = wish.on_streams ? kernel::task::serve : kernel::task::bridge;
-    what.run = records.run();
-    what.audit_log = records.file();
-    what.audit_sync = sync;
-    if (!wish.on_streams) return mediator::start(what, {});
-    agent_ends ends;
-    GLOVE_CHECK(make_pipe(streams.agent_input, ends.output));
-    GLOVE_CHECK(make_pipe(ends.input, streams.agent_output));
-    return mediator::start(what, std::move(ends));
-}
-
 // What the agent gets as 0, 1 and 2. A stream that becomes its terminal is nothing until then.
 [[nodiscard]] auto arrange_streams(const container::plan& plan, const private_terminal& terminal,
                                    container::launch_request& launch,
@@ -220,7 +150,8 @@ struct tool_streams {
     std::optional<mediator> tools;
     if (request.mediation) {
         GLOVE_TRY(auto started,
-                  start_tools(*request.mediation, records, request.audit_sync, streams));
+                  start_tools(*request.mediation,
+                              {records.run(), records.file(), request.audit_sync}, streams));
         tools.emplace(std::move(started));
     }
     if (on_streams) {
@@ -351,27 +282,6 @@ void tell_before(const container::plan& plan) {
             sys::holds(entry.path, own))
             plan.notes.push_back(entry.path + " may be changed and holds " + own +
                                  ", so the command can put another program in its place");
-    return {};
-}
-
-// A server starts again when it has died, so what it is made of counts during the run as well.
-[[nodiscard]] auto note_servers(const mediation_request& tools, container::plan& plan) -> result<> {
-    for (const auto& upstream : tools.what.upstreams)
-        for (const auto& word : upstream.argv) {
-            const auto& base = upstream.directory.value_or(tools.what.directory);
-            const auto path = word.starts_with('/') ? word : base + "/" + word;
-            const auto where = container::resolve(path);
-            struct ::stat found{};
-            if (!where || ::stat(where->real.c_str(), &found) != 0 || !S_ISREG(found.st_mode))
-                continue;
-            for (const auto& entry : plan.tree)
-                if (entry.mode == container::access::write &&
-                    entry.origin == container::origin::asked && sys::holds(entry.path, where->real))
-                    plan.notes.push_back(entry.path + " may be changed and holds " + where->real +
-                                         ", of which the server " + upstream.name +
-                                         " is made, so the command can decide what runs outside "
-                                         "of the sandbox");
-        }
     return {};
 }
 

@@ -242,7 +242,7 @@ TEST(RunOptions, WithoutARuleNoToolIsAllowedAndThatIsTold) {
     EXPECT_THAT(told({}), HasSubstr("no tool is allowed"));
     EXPECT_THAT(told({"--deny", "a.b"}), HasSubstr("no tool is allowed"));
     EXPECT_THAT(told({"--allow", "a.b"}), Not(HasSubstr("no tool is allowed")));
-    EXPECT_THAT(told({"--allow-arg", "a.b:path=/srv"}), Not(HasSubstr("no tool is allowed")));
+    EXPECT_THAT(told({"--policy", "/none.toml"}), Not(HasSubstr("no tool is allowed")));
 }
 
 TEST(RunOptions, ARuleThatCannotBeUsedIsRefusedByExplain) {
@@ -315,6 +315,24 @@ TEST(RunOptions, ItTakesEveryOptionOfExec) {
         EXPECT_THAT(run, HasSubstr(option));
     }
     EXPECT_GT(count, 15U);
+}
+
+TEST(RunOptions, AProfileNamesServersAndRules) {
+    const glove_program glove;
+    glove.place().directory("home/.config/glove");
+    std::ofstream{glove.place() / "home/.config/glove/config.toml"}
+        << "[profile.p]\nupstream = [\"a=true\"]\nallow = [\"a.t\"]\ndeny = [\"a.u\"]\n";
+    std::filesystem::permissions(glove.place() / "home/.config/glove/config.toml",
+                                 std::filesystem::perms::owner_read);
+    const auto plan = explained(glove, {"-p", "p", "--allow", "a.v"});
+    ASSERT_TRUE(plan);
+    const auto& mediation = *plan->find("mediation");
+    EXPECT_EQ(text_of((*mediation.find("upstreams")->as_array())[0].find("name")), "a");
+    EXPECT_EQ(texts_of(mediation.find("allow")), (words{"a.t", "a.v"}));
+    EXPECT_EQ(texts_of(mediation.find("deny")), (words{"a.u"}));
+    const auto exec = glove({"exec", "-p", "p", "--explain", "--", "true"});
+    EXPECT_EQ(exec.status, 0) << exec.err;
+    EXPECT_THAT(exec.out, HasSubstr("the tools of the profile p are left out"));
 }
 
 TEST(RunOptions, ExecHasNoneOfTheToolOptions) {

@@ -99,6 +99,30 @@ TEST(Listeners, NothingOfAGrantSharesTheirDirectory) {
     EXPECT_EQ(add_listener_place(within, "/srv/run").error().step, "grant.check");
 }
 
+TEST(Companions, StandBesideTheSocketsAndNoOneHoldsMore) {
+    auto wish = wish_for({"true"});
+    wish.companions = {{.name = "bin/tool", .program = sys::read_link("/proc/self/exe").value()},
+                       {.name = "words", .text = "some words", .variable = "WORDS"}};
+    const auto made = make_plan(wish);
+    ASSERT_TRUE(made.has_value()) << made.error().detail;
+    const auto find = [&](std::string_view path) {
+        const auto found = std::ranges::find(made->tree, path, &tree_entry::path);
+        return found == made->tree.end() ? nullptr : &*found;
+    };
+    const auto* const tool = find("/run/glove/bin/tool");
+    ASSERT_NE(tool, nullptr);
+    EXPECT_EQ(tool->kind, entry_kind::bind);
+    EXPECT_EQ(tool->mode, access::read);
+    EXPECT_TRUE(tool->pin);
+    const auto* const text = find("/run/glove/words");
+    ASSERT_NE(text, nullptr);
+    EXPECT_EQ(text->kind, entry_kind::file);
+    EXPECT_EQ(text->text, "some words");
+    EXPECT_THAT(made->environment, Contains("WORDS=/run/glove/words"));
+    wish.companions.front().program = "/nowhere/tool";
+    EXPECT_FALSE(make_plan(wish).has_value());
+}
+
 // --- a real one
 
 class Listening : public testing::Test {

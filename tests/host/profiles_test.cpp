@@ -66,6 +66,11 @@ auto samples() -> const std::map<std::string_view, sample>& {
         {"output-bytes", {R"("64K")", {"64K"}}},
         {"scratch-bytes", {"1048576", {"1048576"}}},
         {"pty", {"true", {"true"}}},
+        {"upstream", {R"(["files=server,."])", {"files=server,."}}},
+        {"mcp-config", {R"(["~/servers.json"])", {"/home/you/servers.json"}}},
+        {"allow", {R"(["files.*", "web.get"])", {"files.*", "web.get"}}},
+        {"deny", {R"(["files.write"])", {"files.write"}}},
+        {"policy", {R"("~/tools.toml")", {"/home/you/tools.toml"}}},
     };
     return all;
 }

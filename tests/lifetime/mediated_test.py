@@ -45,7 +45,8 @@ class Mediated(inside.Case):
     def mediators(self, run):
         """The two processes of the mediator, the outer one first."""
         def named(pid):
-            return inside.facts(pid) and os.path.basename(os.readlink(f"/proc/{pid}/exe")) == "glove-mediator"
+            with open(f"/proc/{pid}/comm", encoding="ascii") as file:
+                return file.read() == "glove-mediator\n"
         outer = next(pid for pid in inside.children(run.pid) if named(pid))
         return outer, next(pid for pid in inside.children(outer) if named(pid))
 

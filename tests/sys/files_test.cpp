@@ -506,6 +506,16 @@ TEST(ReplacePrivateFile, AFailedRenameLeavesNothingBehind) {
 
 // --- names
 
+TEST(SealedFile, IsReadFromItsBeginningAndCannotBeChanged) {
+    const auto file = sys::sealed_file("words", "test.step").value();
+    EXPECT_EQ(sys::read_all(file, 100).value(), "words");
+    EXPECT_FALSE(sys::write_all(file, "more"));
+    EXPECT_NE(::ftruncate(file.get(), 0), 0);
+    EXPECT_NE(::fcntl(file.get(), F_GETFD) & FD_CLOEXEC, 0);
+    const auto empty = sys::sealed_file("", "test.step").value();
+    EXPECT_EQ(sys::read_all(empty, 100).value(), "");
+}
+
 TEST(IsNormalAbsolute, OnlyPlainAbsolutePathsAreNormal) {
     using namespace std::string_view_literals;
     for (const auto path :

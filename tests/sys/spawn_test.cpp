@@ -116,6 +116,33 @@ TEST(Spawn, OneNumberCannotHoldTwo) {
     EXPECT_EQ(refused.error().step, "spawn.descriptors");
 }
 
+TEST(Spawn, AProcessBecomesAnotherProgram) {
+    EXPECT_EQ(test::said_by([] {
+                  test::pipe_ends out;
+                  const sys::unique_fd other{::open("/etc/passwd", O_RDONLY)}; // not closed on exec
+                  const auto child = ::fork();
+                  if (child == 0) {
+                      (void)sys::become(
+                          {.program = "/bin/sh",
+                           .arguments = {"sh", "-c", "echo $1 $A; ls /proc/self/fd | wc -l", "sh",
+                                         "word"},
+                           .environment = {"A=value", "PATH=/usr/bin:/bin"},
+                           .descriptors = {{0, out.read}, {1, out.write}, {2, out.write}}});
+                      ::_exit(99);
+                  }
+                  out.write = {};
+                  return test::hear(out.read);
+              }),
+              "word value\n4\n"); // the three and the one that ls reads the directory by
+}
+
+TEST(Spawn, AProgramThatCannotBeBecomeIsAnError) {
+    const auto got = sys::become({.program = "/nowhere", .arguments = {"x"}});
+    ASSERT_FALSE(got);
+    EXPECT_EQ(got.error().code, errc::not_found);
+    EXPECT_EQ(got.error().detail, "/nowhere");
+}
+
 TEST(Spawn, AProgramCanHaveASessionOfItsOwn) {
     const std::string script{"read -r a b c d group session rest </proc/$$/stat; "
                              "[ \"$$ $$\" = \"$group $session\" ] && echo own || echo shared"};
