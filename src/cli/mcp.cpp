@@ -36,22 +36,16 @@ void declare(CLI::App& app, mcp_words& words) {
         ->type_name("FILE");
     app.add_flag("--audit-sync", words.audit_sync, "Make each audit line survive a power cut");
     repeatable(app, "--accept", words.accept, "UP[.TOOL]",
-               "With pin: believe this from now on; '*' is everything (repeatable)");
+               "With pin: believe it from now on; '*' is everything (repeatable)");
     app.add_flag("--json", words.json, "With tools, check and pin: print JSON");
-    app.footer("serve  is what an MCP client starts: it speaks on standard input and output\n"
-               "tools  prints the tools that an agent would see, and why others are hidden\n"
-               "check  prints the rules, and decides a call of TOOL with the arguments JSON;\n"
-               "       sends nothing\n"
-               "pin    prints which definitions of tools have changed, or accepts them\n\n"
-               "Nothing is in a sandbox here: glove run is the same for an agent in one.\n\n"
+    app.footer("serve: what an MCP client starts; speaks on standard input and output\n"
+               "tools: print what an agent would see, and why the rest is hidden\n"
+               "check: print the rules, or decide a call of TOOL with JSON; sends nothing\n"
+               "pin:   print which definitions of tools have changed, or accept them\n\n"
                "Examples:\n"
                "  glove mcp tools --upstream files=mcp-server-filesystem,.\n"
-               "  glove mcp check --mcp-config servers.json --allow 'files.*' files.read_file "
-               "'{\"path\": \"a\"}'\n"
-               "  glove mcp serve --mcp-config servers.json --policy tools.toml\n"
-               "  glove mcp pin --mcp-config servers.json --accept files.read_file\n\n"
-               "Exit status: 0 done, 1 check: the call is denied, or pin: something has changed,\n"
-               "2 usage, 125 a server was refused, or the mediation ended.");
+               "  glove mcp serve --mcp-config servers.json --policy tools.toml\n\n"
+               "Exit status: 0 done, 1 denied or changed, 2 usage, 125 refused.");
 }
 
 struct action {
@@ -113,9 +107,9 @@ auto mcp_verb(const invocation& call) -> int {
     mcp_words words;
     CLI::App app;
     declare(app, words);
-    app.add_option("ACTION", words.action, "serve, tools, check or pin");
-    app.add_option("TOOL", words.tool, "With check: UP.TOOL");
-    app.add_option("JSON", words.arguments, "With check: the arguments of the call");
+    app.add_option("ACTION", words.action, "serve, tools, check or pin")->type_name("");
+    app.add_option("TOOL", words.tool, "With check: UP.TOOL")->type_name("");
+    app.add_option("JSON", words.arguments, "With check: the arguments of the call")->type_name("");
     if (const auto ended = parse_options(app, usage, call)) return *ended;
     if (call.has_command) return unexpected_command(call, usage);
     const auto* const chosen = std::ranges::find(actions, words.action, &action::name);

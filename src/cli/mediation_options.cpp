@@ -170,18 +170,18 @@ constexpr std::size_t longest_tool_name = 128;
 } // namespace
 
 void declare_mediation(CLI::App& app, mediation_words& words) {
-    repeatable(app, "--upstream", words.upstreams, "NAME=CMD[,ARG...]",
-               "Tool server to start outside of the sandbox (repeatable)");
+    repeatable(app, "--upstream", words.upstreams, "NAME=CMD",
+               "Tool server, CMD,ARG,... starts it outside of the sandbox (repeatable)");
     repeatable(app, "--mcp-config", words.files, "FILE",
                "Take tool servers from FILE, in the form that agents use (repeatable)");
-    repeatable(app, "--upstream-env", words.upstream_environment, "UP:NAME[=VALUE]",
-               "Pass a variable on to a tool server, or set it there (repeatable)");
+    repeatable(app, "--upstream-env", words.upstream_environment, "UP:NAME",
+               "Pass a variable on to a server, or set it: UP:NAME=VALUE (repeatable)");
     repeatable(app, "--allow", words.rules.allow, "UP.TOOL",
                "Tool that may be called; UP.* is all of a server (repeatable)");
     repeatable(app, "--deny", words.rules.deny, "UP.TOOL",
                "Tool that may not, whatever allows it (repeatable)");
-    repeatable(app, "--allow-arg", words.rules.allow_arg, "UP.TOOL:FIELD=PREFIX",
-               "Tool that may be called when an argument begins so (repeatable)");
+    repeatable(app, "--allow-arg", words.rules.allow_arg, "RULE",
+               "Tool that may be called so: UP.TOOL:FIELD=PREFIX (repeatable)");
     app.add_option("--policy", words.rules.file, "Take rules about tools and arguments from FILE")
         ->type_name("FILE");
     app.add_option("--tool-names", words.names,

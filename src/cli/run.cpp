@@ -11,7 +11,7 @@ constexpr contained_verb run_row{
     .footer = R"(Examples:
   glove run -p claude --upstream files=mcp-server-filesystem,. --allow files.read_file
   glove run --workspace . --mcp-config servers.json --policy tools.toml -- ./agent
-  glove run -p codex --upstream web=./server --allow web.* --deny web.post --explain
+  glove run -p codex --upstream web=./server --allow 'web.*' --deny web.post --explain
 
 The tool servers run outside of the sandbox, as you. The agent sees only the tools
 that a rule allows, and every call is put on record: glove log.

@@ -113,11 +113,14 @@ struct place {
     return out;
 }
 
-[[nodiscard]] auto check_depth(std::string_view text, const std::string& file) -> result<> {
+[[nodiscard]] auto check_text(std::string_view text, const std::string& file) -> result<> {
     if (const auto line = line_of_many_dots(text); line != 0)
         return refuse({file, line, {}},
                       "more than " + std::to_string(most_toml_dots) + " dots in one line",
                       "write it in several lines");
+    if (const auto line = line_of_stray_byte(text); line != 0)
+        return refuse({file, line, {}}, "a character beyond ASCII outside of quotes",
+                      "put it in \" or ', not in \"\"\"");
     return {};
 }
 
@@ -137,7 +140,7 @@ auto parse_configuration(std::string_view text, const std::string& file, const s
     if (text.size() > most_bytes)
         return fail(errc::limit_exceeded, "profile.file", file + " is larger than 64 KiB",
                     "make it smaller");
-    GLOVE_CHECK(check_depth(text, file));
+    GLOVE_CHECK(check_text(text, file));
     const auto parsed = toml::parse(text);
     if (!parsed)
         return refuse({file, parsed.error().source().begin.line, {}},

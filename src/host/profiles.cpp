@@ -192,7 +192,8 @@ auto prepare_profile(const effective_profile& profile, std::span<const std::stri
     }
     out.credentials = credentials_of(profile);
     if (profile.agent != nullptr) {
-        if (out.program == profile.agent->command.front()) out.tools = &profile.agent->tools;
+        const auto& words = profile.agent->command;
+        if (!words.empty() && out.program == words.front()) out.tools = &profile.agent->tools;
         for (const auto place : profile.agent->policy_places)
             if (sys::exists(std::string{place})) out.files.emplace_back(place);
         for (const auto& seed : profile.agent->seeds)

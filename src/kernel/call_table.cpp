@@ -1,3 +1,5 @@
+// A fixed number of slots, so that how many calls are open never decides about memory; deadlines of
+// one length stand in a queue in the order in which they end. Nothing is looked up by text.
 #include "kernel/call_table.hpp"
 
 namespace glove::kernel {

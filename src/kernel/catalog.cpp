@@ -1,3 +1,5 @@
+// Decides what an agent is shown of the tools that servers have, and under which names. The text of
+// a tool that is not shown is never part of what comes out.
 #include "kernel/catalog.hpp"
 #include "kernel/texts.hpp"
 #include "kernel/visible_text.hpp"

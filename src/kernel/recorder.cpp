@@ -1,3 +1,5 @@
+// Fills the one event that is used again and again, and stages it. What could not be staged stays a
+// problem: nothing is ever recorded after it.
 #include "kernel/recorder.hpp"
 #include "kernel/texts.hpp"
 #include <glove/wire/crypto.hpp>

@@ -256,6 +256,9 @@ auto parse_rules(std::string_view text, const file_context& in) -> result<rules_
         return at_line(line).refuse("more than " + std::to_string(most_toml_dots) +
                                         " dots in one line",
                                     "write it in several lines");
+    if (const auto line = line_of_stray_byte(text); line != 0)
+        return at_line(line).refuse("a character beyond ASCII outside of quotes",
+                                    "put it in \" or ', not in \"\"\"");
     const auto parsed = toml::parse(text);
     if (!parsed)
         return at_line(parsed.error().source().begin.line)

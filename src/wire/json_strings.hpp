@@ -30,6 +30,24 @@ inline constexpr std::uint64_t highs = 0x8080808080808080ULL;
     return ((quote - ones) | (backslash - ones) | (word - ones * 0x20) | word) & highs;
 }
 
+// Sixteen bytes; each compiler has an instruction for each of these operations.
+using bytes = signed char __attribute__((vector_size(16)));
+
+[[nodiscard]] inline auto special_bytes(const char* at) noexcept -> bytes {
+    bytes part{};
+    std::memcpy(&part, at, sizeof part);
+    // As signed ones, control characters and what is beyond ASCII are all below the space.
+    return (part < ' ') | (part == '"') | (part == '\\');
+}
+
+// Whether none of 64 bytes is special.
+[[nodiscard]] inline auto is_plain_block(const char* at) noexcept -> bool {
+    const auto found = special_bytes(at) | special_bytes(at + 16) | special_bytes(at + 32) |
+                       special_bytes(at + 48);
+    const auto halves = std::bit_cast<std::array<std::uint64_t, 2>>(found);
+    return (halves[0] | halves[1]) == 0;
+}
+
 } // namespace detail
 
 [[nodiscard]] inline auto is_plain(char c) noexcept -> bool {
@@ -50,12 +68,7 @@ inline constexpr std::uint64_t highs = 0x8080808080808080ULL;
     // Most runs are short; the long ones are few, and many bytes.
     for (int i = 0; i < 2 && end - at >= 8; ++i, at += 8)
         if (const auto found = special(load(at)); found != 0) return at + first(found);
-    while (end - at >= 32) {
-        if ((special(load(at)) | special(load(at + 8)) | special(load(at + 16)) |
-             special(load(at + 24))) != 0)
-            break;
-        at += 32;
-    }
+    while (end - at >= 64 && is_plain_block(at)) at += 64;
     for (; end - at >= 8; at += 8)
         if (const auto found = special(load(at)); found != 0) return at + first(found);
     while (at != end && is_plain(*at)) ++at;

@@ -77,8 +77,8 @@ TEST_F(Completion, EveryOptionOfTheHelpIsInEveryScript) {
 
 TEST_F(Completion, TheFirstWordIsAVerb) {
     EXPECT_THAT(offered({"glove", ""}),
-                UnorderedElementsAre("exec", "profile", "doctor", "log", "home", "quarantine",
-                                     "completion", "--help", "--version"));
+                UnorderedElementsAre("exec", "run", "mcp", "profile", "doctor", "log", "home",
+                                     "quarantine", "completion", "--help", "--version"));
     EXPECT_THAT(offered({"glove", "ex"}), ElementsAre("exec"));
     EXPECT_THAT(offered({"glove", "zz"}), IsEmpty());
 }

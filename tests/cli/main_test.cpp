@@ -37,9 +37,23 @@ TEST(Help, EachFitsOnOneScreenAndHasExamples) {
     expect_one_screen(glove({"--help"}));
     expect_one_screen(glove({"exec", "--help"}));
     expect_one_screen(glove({"doctor", "--help"}));
+    expect_one_screen(glove({"mcp", "--help"}));
     expect_one_screen(glove({"log", "--help"}));
     expect_one_screen(glove({"home", "--help"}));
     expect_one_screen(glove({"completion", "--help"}));
+}
+
+// It takes all that exec takes, and the tools: its help is twice as long.
+TEST(Help, ThatOfRunNamesTheToolsAndTheSandbox) {
+    const glove_program glove;
+    const auto help = glove({"run", "--help"});
+    EXPECT_EQ(help.status, 0);
+    std::istringstream text{help.out};
+    std::size_t count = 0;
+    for (std::string line; std::getline(text, line); ++count) EXPECT_LE(line.size(), 100U) << line;
+    EXPECT_LE(count, 80U) << help.out;
+    for (const auto* word : {"usage: glove run", "--workspace", "--upstream", "\nExamples:\n"})
+        EXPECT_THAT(help.out, HasSubstr(word));
 }
 
 TEST(Help, TheShortAndTheLongFormSayTheSame) {
@@ -47,7 +61,7 @@ TEST(Help, TheShortAndTheLongFormSayTheSame) {
     const auto top = glove({"--help"}).out;
     EXPECT_EQ(glove({"-h"}).out, top);
     EXPECT_EQ(glove({"help"}).out, top);
-    for (const auto* verb : {"exec", "doctor", "log", "home", "completion"}) {
+    for (const auto* verb : {"exec", "run", "mcp", "doctor", "log", "home", "completion"}) {
         EXPECT_EQ(glove({verb, "-h"}).out, glove({verb, "--help"}).out);
         EXPECT_THAT(top, HasSubstr(std::string{"\n  "} + verb + " "));
     }

@@ -135,6 +135,11 @@ TEST(PolicyFile, NamesTheLineAndTheMendOfEveryMistake) {
         {tool + tool, "policy:3"},
         {"[tool.\"up.t\"\n", "policy:1"},
         {"a = \"\xff\"\n", "policy:1"},
+        {"\n\u017f = 1\n", "policy:2: a character beyond ASCII outside of quotes | put it in"},
+        {"a =\u00a1 1\n", "policy:1: a character beyond ASCII outside"},
+        {"a = \"\"\"\\\n\u00e9\"\"\"\n", "policy:2: a character beyond ASCII outside"},
+        {"a = '''\u00e9'''\u00e9\n", "policy:1: a character beyond ASCII outside"},
+        {"a = \"\\\"\"\u00e9\n", "policy:1: a character beyond ASCII outside"},
         {"a" + std::string(1025, '.'), "more than 1024 dots in one line"},
         {"x = " + std::string(300, '[') + "\n", "policy:1"},
     };
@@ -143,6 +148,14 @@ TEST(PolicyFile, NamesTheLineAndTheMendOfEveryMistake) {
         EXPECT_THAT(problem, HasSubstr(each.says)) << each.text;
         EXPECT_THAT(problem, HasSubstr("policy.file")) << each.text;
     }
+}
+
+TEST(PolicyFile, TakesOtherAlphabetsInQuotesAndComments) {
+    const auto text =
+        "# caf\u00e9 \"\n" + argument +
+        "in = [\"caf\u00e9\", '\u00a1', '''\u017f''', \"\\\"\u00e9\", \"\"] # \u00e9\n";
+    EXPECT_EQ(problem_of({}, text), "");
+    EXPECT_EQ(answer(made({}, text), {"up", "t"}, "{\"a\":\"\u017f\"}"), "ok");
 }
 
 TEST(PolicyFile, BoundsItsSizeAndItsLists) {

@@ -500,7 +500,7 @@ auto some_value(int depth) -> rc::Gen<value> {
 
 // What the writer writes, with some bytes changed, is judged alike. Writing may make names equal.
 RC_GTEST_PROP(JsonOutlineProperties, JudgesAsTheReaderDoes, ()) {
-    const auto tree = as_object(*rc::gen::scale(0.3, members_of([] { return some_value(3); })));
+    const auto tree = as_object(*rc::gen::scale(0.2, members_of([] { return some_value(3); })));
     auto text = wire::json::to_text(tree);
     expect_alike(text);
     const auto edits = *rc::gen::inRange(0, 4);

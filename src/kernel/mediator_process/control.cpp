@@ -1,3 +1,5 @@
+// Says a word without ever waiting, and takes exactly the one descriptor that is expected; whatever
+// else comes over the channel is closed.
 #include "kernel/mediator_process/control.hpp"
 #include <cerrno>
 #include <cstring>

@@ -1,3 +1,4 @@
+// Compares two definitions member by member and stops at the bound; prints nothing itself.
 #include "kernel/mediator_process/differences.hpp"
 #include <algorithm>
 #include <glove/wire/json_writer.hpp>

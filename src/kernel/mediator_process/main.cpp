@@ -54,6 +54,8 @@ public:
 
 [[nodiscard]] auto options_for(const mediation& what) -> result<gateway_options> {
     gateway_options out;
+    if (what.contain_upstreams)
+        return fail(errc::unsupported, "mcp.contain", "servers cannot be contained");
     out.upstreams = what.upstreams;
     for (const auto& word : what.relay) {
         const auto feature = mcp::relayable(word);

@@ -1,3 +1,5 @@
+// Ends only when no descendant is left, whatever sessions and groups they made for themselves. It
+// signals processes only that it has not reaped, so that a number is never another's.
 #include "kernel/mediator_process/warden.hpp"
 #include <algorithm>
 #include <cerrno>
