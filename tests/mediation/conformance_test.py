@@ -48,13 +48,10 @@ class Server(mediation_case.Case):
         self.assertIn("Total: 40 passed, 0 failed", out)
 
     def test_with_the_defaults_what_is_not_relayed_fails_and_nothing_else(self):
+        # The suite fails as well when something on the list passes.
         status, out = self.judge(self.behind_glove(), "--expected-failures", DENIED)
         self.assertEqual(status, 0, out + self.stderr())
-        self.assertNotRegex(out, re.compile("stale", re.I))
-
-    def test_the_list_of_what_is_denied_is_needed(self):
-        status, out = self.judge(self.behind_glove())
-        self.assertEqual(status, 1, out)
+        self.assertRegex(out, r"Total: \d+ passed, [1-9]\d* failed")
 
 
 class Client(mediation_case.Case):

@@ -8,7 +8,7 @@ import inside
 import mediation_case
 import session
 
-ROUNDS = 20_000 if inside.SOAK else 1500
+ROUNDS = 200_000 if inside.SOAK else 15_000
 CALL = {"jsonrpc": "2.0", "id": "nonsense", "method": "tools/call",
         "params": {"name": "act", "arguments": {"words": "a\u2028b", "list": [1, {"a": None}], "n": -1.5e3},
                    "_meta": {"progressToken": "t"}}}
@@ -38,24 +38,49 @@ def mutated(chance, line):
     return bytes(line).replace(b"\n", b" ")
 
 
+def once(pairs):
+    """An object in which no name stands twice."""
+    if len({name for name, _ in pairs}) < len(pairs):
+        raise ValueError("a name twice")
+    return dict(pairs)
+
+
+def called(line):
+    """The arguments that a line calls `act` with, or None when it is no such call."""
+    try:
+        message = json.loads(line.decode(), object_pairs_hook=once, parse_constant=int)
+        if message["method"] == "tools/call" and message["params"]["name"] == "act":
+            return message["params"].get("arguments", {})
+    except (ValueError, KeyError, TypeError):
+        pass
+    return None
+
+
 class Nonsense(mediation_case.Case):
     def test_of_an_agent(self):
-        """Nothing of it reaches the server unless it is a whole call of an allowed tool."""
+        """What reaches the server is what a strict reader would make of the line, and nothing else."""
         chance = random.Random(11)
         client = self.act(allow=["a.act"])
-        line = json.dumps(CALL).encode()
+        sound = json.dumps(CALL).encode()
+        meant = []
         for number in range(ROUNDS):
-            client.put(mutated(chance, line) + b"\n")
+            line = mutated(chance, sound)
+            meant += [wanted] if (wanted := called(line)) is not None else []
+            client.put(line + b"\n")
             if number % 20 == 0:  # a hundred in a row would be enough of it
                 client.heard.clear()
                 self.assertEqual(client.request("ping")["result"], {})
         self.assert_words(client.call("act", words="on"), "on")
-        for each in self.arrived("tools/call"):
+        meant.append({"words": "on"})
+        found = self.arrived("tools/call")
+        self.assertGreater(len(found), ROUNDS // 100)
+        remaining = iter(meant)
+        for each in found:
             self.assertEqual(each["params"]["name"], "act")
             self.assertLessEqual(set(each["params"]), {"name", "arguments", "_meta"})
+            self.assertTrue(any(wanted == each["params"].get("arguments", {}) for wanted in remaining), each)
         self.assertEqual({tool for tool, status in self.calls_on_record() if status == "pending"}, {"a.act"})
-        self.assertEqual(len(self.arrived("tools/call")),
-                         sum(status == "pending" for _, status in self.calls_on_record()))
+        self.assertEqual(len(found), sum(status == "pending" for _, status in self.calls_on_record()))
 
     def test_of_a_server(self):
         """Each call is answered at once, whatever its answer was, and what the agent gets is a message."""
