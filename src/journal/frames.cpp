@@ -5,6 +5,8 @@
 
 namespace glove::journal {
 
+using namespace std::string_view_literals;
+
 void append_u32(std::string& out, std::uint32_t value) {
     for (const unsigned shift : {24U, 16U, 8U, 0U})
         out += static_cast<char>(value >> shift & 0xffU);
@@ -57,9 +59,20 @@ auto frame_scanner::look(std::size_t count) -> result<std::string_view> {
     return std::string_view{buffer_}.substr(begin_, count);
 }
 
+auto frame_scanner::bad_length(const step& at, std::size_t length) const -> std::unexpected<error> {
+    return fail(errc::corrupt, "journal.frame",
+                place_text(at.number, at.offset) + ": its length is " + std::to_string(length) +
+                    ", and 1 to " + std::to_string(most_) + " are allowed");
+}
+
 auto frame_scanner::unfinished(step out) -> result<step> {
     GLOVE_TRY(const auto tail, look(static_cast<std::size_t>(left())));
-    out.what = tail.find_first_not_of('\0') == tail.npos ? found::zeros : found::torn;
+    // Of a length that is cut itself: the least that it can have been.
+    const auto least =
+        load_u32((std::string{tail.substr(0, half)} += "\0\0\0\0"sv).substr(0, half));
+    if (least > most_) return bad_length(out, least);
+    const bool zeros = tail.size() >= half && tail.find_first_not_of('\0') == tail.npos;
+    out.what = zeros ? found::zeros : found::torn;
     if (out.what == found::torn && ends_whole(tail))
         return fail(errc::corrupt, "journal.frame",
                     place_text(out.number, out.offset) +
@@ -83,10 +96,7 @@ auto frame_scanner::next() -> result<step> {
             GLOVE_TRY(const auto tail, unfinished(out));
             if (tail.what == found::zeros) return tail;
         }
-        return fail(errc::corrupt, "journal.frame",
-                    place_text(out.number, out.offset) + ": its length is " +
-                        std::to_string(length) + ", and 1 to " + std::to_string(most_) +
-                        " are allowed");
+        return bad_length(out, length);
     }
     if (left() < length + frame_overhead) return unfinished(out);
     GLOVE_TRY(out.frame, look(length + frame_overhead));

@@ -40,6 +40,8 @@ private:
     [[nodiscard]] auto left() const noexcept -> std::uint64_t { return file_bytes_ - at_; }
     // The next `count` bytes, of which the file has enough.
     [[nodiscard]] auto look(std::size_t count) -> result<std::string_view>;
+    [[nodiscard]] auto bad_length(const step& at, std::size_t length) const
+        -> std::unexpected<error>;
     [[nodiscard]] auto unfinished(step out) -> result<step>;
 
     storage& store_;

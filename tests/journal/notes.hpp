@@ -5,9 +5,14 @@
 #include <glove/wire/crypto.hpp>
 #include <glove/wire/digest.hpp>
 #include <glove/wire/fields.hpp>
+#include <ostream>
 #include <string>
 #include <support/failing_disk.hpp>
 #include <vector>
+
+namespace glove::journal {
+inline void PrintTo(const format& what, std::ostream* out) { *out << what.name; }
+} // namespace glove::journal
 
 namespace glove::test {
 
@@ -87,10 +92,10 @@ inline constexpr std::array all_formats{journal::session_registry, journal::rece
 
 struct opened_notes {
     std::unique_ptr<failing_storage> store;
-    std::vector<std::string> texts; // that were read back
-    std::vector<journal::origin> origins;
-    std::optional<note_log> log;
-    error why; // when there is no log
+    std::vector<std::string> texts{}; // that were read back
+    std::vector<journal::origin> origins{};
+    std::optional<note_log> log{};
+    error why{}; // when there is no log
 };
 
 inline auto open_notes(failing_disk& disk, const journal::settings& how,
