@@ -1,8 +1,9 @@
 // The log's promises one by one: the bytes of each format, places, bounds at n and n+1, quotas,
 // what is owed, the witness, what somebody vouches for, and rotation.
+#include <glove/base/ascii.hpp>
 #include <gmock/gmock.h>
 #include <journal/notes.hpp>
-#include <numeric>
+#include <support/folder.hpp>
 
 namespace {
 
@@ -47,6 +48,11 @@ auto plain_bytes() -> std::size_t {
 }
 
 class Formats : public testing::TestWithParam<format> {};
+auto position_of(const format& form) -> std::size_t {
+    return static_cast<std::size_t>(
+        std::ranges::find(test::all_formats, form.magic, &format::magic) -
+        test::all_formats.begin());
+}
 auto name_of(const testing::TestParamInfo<format>& tested) -> std::string {
     return std::array{"Registry", "Receipts", "Exposures"}.at(tested.index);
 }
@@ -87,6 +93,22 @@ TEST_P(Formats, WhatWasAppendedIsReadBackInOrder) {
     EXPECT_THAT(again.origins, testing::Each(origin::chain));
     EXPECT_EQ(again.log->base().head().sequence, 3U);
     EXPECT_EQ(again.log->read(3)->text, "three");
+}
+
+// Written by fuzz/make_journal_seeds.py, which shares no code with this.
+TEST_P(Formats, WhatAnotherProgramWroteIsRead) {
+    const std::string name = name_of({GetParam(), position_of(GetParam())});
+    for (const std::string rotated : {"", "-rotated"}) {
+        auto file = name + rotated;
+        file.front() = to_lower(file.front());
+        failing_disk disk;
+        disk.put("file", test::content_of(std::string{JOURNAL_SEEDS} + "/" + file));
+        const auto seen = open_notes(disk, settings_of(GetParam()));
+        ASSERT_TRUE(seen.log.has_value()) << seen.why.step << seen.why.detail;
+        if (rotated.empty()) EXPECT_THAT(seen.texts, ElementsAre("one", "guest", "", "four"));
+        else EXPECT_THAT(seen.texts, ElementsAre("guest", "four", "five"));
+        EXPECT_EQ(seen.log->base().used(1).records, 1U);
+    }
 }
 
 TEST(Open, AMissingFileIsMadeOnlyWhenThatIsAskedFor) {
