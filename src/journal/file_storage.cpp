@@ -44,12 +44,6 @@ constexpr int plain = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
     return fail_os("journal.locked", errno, name);
 }
 
-[[nodiscard]] auto write_whole(sys::fd_ref file, std::string_view bytes) -> result<std::size_t> {
-    if (auto written = sys::write_all(file, bytes); !written)
-        return std::unexpected(std::move(written).error());
-    return bytes.size();
-}
-
 } // namespace
 
 auto file_storage::open(const std::string& directory, const std::string& name, access how)
@@ -165,14 +159,12 @@ auto file_storage::remember(std::uint64_t size) -> result<> {
 auto file_storage::append(std::string_view bytes) -> result<> {
     GLOVE_CHECK(writable());
     const auto before = last_.size;
-    const auto written = write_whole(file_, bytes);
+    const auto written = sys::write_all(file_, bytes);
     if (written) return remember(before + bytes.size());
     // A part may be there; more than we gave is not ours.
     GLOVE_TRY(last_, sys::inspect(file_));
     if (last_.size < before || last_.size > before + bytes.size()) last_.changed_ns = 0;
-    auto why = written.error();
-    why.detail = name_;
-    return std::unexpected(std::move(why));
+    return fail_os("journal.append", written.error().os, name_);
 }
 
 auto file_storage::truncate(std::uint64_t size) -> result<> {
@@ -202,7 +194,9 @@ auto file_storage::start_next() -> result<> {
 }
 
 auto file_storage::append_next(std::string_view bytes) -> result<> {
-    return sys::write_all(next_, bytes);
+    if (auto written = sys::write_all(next_, bytes); !written)
+        return fail_os("journal.next", written.error().os, name_);
+    return {};
 }
 
 auto file_storage::sync_next() -> result<> {
@@ -255,12 +249,21 @@ auto file_storage::open_witness() -> result<> {
 
 auto file_storage::witness() -> result<std::string> {
     if (!witness_) return std::string{};
-    std::array<char, 512> text{}; // more than any
-    const auto got = ::pread(witness_.get(), text.data(), text.size(), 0);
-    if (got < 0) return fail_os("journal.witness", errno, name_ + ".head");
+    const auto once = [&]() -> result<std::string> {
+        std::array<char, 512> text{}; // more than any
+        const auto got = ::pread(witness_.get(), text.data(), text.size(), 0);
+        if (got < 0) return fail_os("journal.witness", errno, name_ + ".head");
+        return std::string{text.data(), static_cast<std::size_t>(got)};
+    };
+    GLOVE_TRY(auto text, once());
+    // Beside a writer, one look may see the half of a change.
+    for (int again = 0; how_ == access::read && again < 8; ++again) {
+        GLOVE_TRY(auto second, once());
+        if (second == text) break;
+        text = std::move(second);
+    }
     // A witness that is empty is not the same as none.
-    if (got == 0) return std::string(1, '\0');
-    return std::string{text.data(), static_cast<std::size_t>(got)};
+    return text.empty() ? std::string(1, '\0') : text;
 }
 
 auto file_storage::set_witness(std::string_view text) -> result<> {

@@ -40,6 +40,7 @@ auto log::payload(std::uint64_t sequence) -> result<std::string> {
     if (at == now_.records.end() || at->sequence != sequence)
         return fail(errc::not_found, "journal.sequence",
                     "there is no record with the sequence " + std::to_string(sequence));
+    if (auto same = store_->check(); !same) return spoil(std::move(same).error());
     return stored(*at);
 }
 

@@ -292,7 +292,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& tested_case) { return std::string{tested_case.param.name}; });
 
 TEST_P(Meddling, IsNoticedBeforeAnythingIsWritten) {
-    for (const bool rotate : {false, true}) {
+    for (const auto* use : {"append", "rotate", "read"}) {
         test::folder other;
         home_ = other.directory("state", 0700);
         path_ = home_ + "/test.journal";
@@ -302,7 +302,13 @@ TEST_P(Meddling, IsNoticedBeforeAnythingIsWritten) {
         ::usleep(20'000); // a tick of the clock that the time of change is taken from
         GetParam().with(path_);
         const auto after = test::content_of(path_);
-        const auto refused = rotate ? journal.log->base().rotate({}) : put(journal, "three");
+        const auto use_it = [&]() -> result<> {
+            if (use == std::string_view{"append"}) return put(journal, "three");
+            if (use == std::string_view{"rotate"}) return journal.log->base().rotate({});
+            if (auto read = journal.log->read(1); !read) return std::unexpected(read.error());
+            return {};
+        };
+        const auto refused = use_it();
         ASSERT_EQ(step_of(refused), "journal.identity");
         EXPECT_THAT(refused.error().detail, HasSubstr(GetParam().says));
         EXPECT_EQ(test::content_of(path_), after); // neither appended to nor cut
@@ -338,7 +344,7 @@ TEST_F(Files, AFullDiskLeavesWholeRecords) {
             return out + (journal.log->base().poisoned() ? " poisoned" : " goes on");
         });
         EXPECT_EQ(said,
-                  std::string{"file.write whole "} +
+                  std::string{"journal.append whole "} +
                       (form.write == journal::failed_write::poisons ? "poisoned" : "goes on"));
         auto again = open_file(home, how);
         EXPECT_THAT(again.texts, ElementsAre("one")) << again.why.step;

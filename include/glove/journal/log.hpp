@@ -9,7 +9,7 @@
 // Error steps: journal.settings, journal.absent, journal.header, journal.size, journal.count,
 // journal.frame, journal.record, journal.order, journal.chain, journal.snapshot, journal.torn,
 // journal.truncated, journal.anchor, journal.witness, journal.place, journal.full, journal.quota,
-// journal.owed, journal.rotate, journal.poisoned, and those of the storage.
+// journal.owed, journal.rotate, journal.sequence, journal.poisoned, and those of the storage.
 #pragma once
 #include <glove/journal/format.hpp>
 #include <glove/journal/record_reader.hpp>
