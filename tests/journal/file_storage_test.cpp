@@ -370,7 +370,7 @@ TEST_F(Files, ARotationThatWasCutShortIsMended) {
 }
 
 TEST_F(Files, KilledAtAnyMomentNothingAcknowledgedIsLost) {
-    const int rounds = std::getenv("GLOVE_SOAK") != nullptr ? 300 : 30;
+    const int rounds = std::getenv("GLOVE_SOAK") != nullptr ? 300 : 12;
     how_.records = 40;
     for (int round = 0; round < rounds; ++round) {
         test::folder other;
