@@ -178,7 +178,7 @@ template<class C> void recover(benchmark::State& state) {
               static_cast<std::size_t>(state.range(1)));
     for (auto _ : state) {
         const auto journal = journal_here<C>::open(home);
-        if (journal->log.base().records().size() != static_cast<std::size_t>(state.range(0)))
+        if (journal->log.core().records().size() != static_cast<std::size_t>(state.range(0)))
             std::abort();
     }
     count(state);

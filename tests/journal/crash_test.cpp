@@ -43,15 +43,15 @@ auto even_only(const std::vector<std::string>& texts) -> std::vector<std::string
 // Works until it is done or something fails; returns whether it is done.
 auto work(test::note_log& log, history& done) -> bool {
     for (;;) {
-        const auto at = log.base().head().sequence;
+        const auto at = log.core().head().sequence;
         const auto wanted = 1 + static_cast<std::uint64_t>(std::ranges::count_if(
                                     rotations, [&](auto r) { return r <= at; }));
-        if (log.base().generation() < wanted) {
+        if (log.core().generation() < wanted) {
             std::vector<std::uint64_t> live;
-            for (const auto& one : log.base().records())
+            for (const auto& one : log.core().records())
                 if (one.sequence % 2 == 0) live.push_back(one.sequence);
             done.in_doubt = even_only(done.acknowledged);
-            if (!log.base().rotate(live)) return false;
+            if (!log.core().rotate(live)) return false;
             done.acknowledged = std::exchange(done.in_doubt, {});
             continue;
         }
@@ -62,7 +62,7 @@ auto work(test::note_log& log, history& done) -> bool {
         done.in_doubt.push_back(what.text);
         if (!log.append(what)) return false;
         done.acknowledged = std::exchange(done.in_doubt, {});
-        done.head = log.base().head();
+        done.head = log.core().head();
     }
 }
 
@@ -180,8 +180,8 @@ TEST_P(Crash, PowerIsLostAfterTheNextLifeWentOn) {
                 // What was read was acted on.
                 done = {.acknowledged = again.texts,
                         .in_doubt = {},
-                        .generation = again.log->base().generation(),
-                        .head = again.log->base().head()};
+                        .generation = again.log->core().generation(),
+                        .head = again.log->core().head()};
                 again.log.reset();
                 apply(second, disk);
                 ASSERT_NO_FATAL_FAILURE(finish(disk, done)) << at;
@@ -234,7 +234,7 @@ TEST_P(Crash, AfterAFailedWriteTheTableDecides) {
         ASSERT_FALSE(refused.has_value());
         EXPECT_EQ(refused.error().step, "disk.fault");
         EXPECT_EQ(disk.content(), before); // whatever it was, it was cut off
-        EXPECT_EQ(journal.log->base().poisoned(), !goes_on);
+        EXPECT_EQ(journal.log->core().poisoned(), !goes_on);
         const auto next = journal.log->append(what);
         EXPECT_EQ(next.has_value(), goes_on);
         if (!next) {
@@ -253,10 +253,10 @@ TEST_P(Crash, AfterAFailedSyncNothingMoreIsWritten) {
         what.text = "one";
         disk.plan({.at = 3, .does = does}); // after check and append
         ASSERT_FALSE(journal.log->append(what).has_value());
-        EXPECT_TRUE(journal.log->base().poisoned());
+        EXPECT_TRUE(journal.log->core().poisoned());
         const auto operations = disk.operations();
         EXPECT_EQ(journal.log->append(what).error().step, "journal.poisoned");
-        EXPECT_EQ(journal.log->base().rotate({}).error().step, "journal.poisoned");
+        EXPECT_EQ(journal.log->core().rotate({}).error().step, "journal.poisoned");
         EXPECT_EQ(disk.operations(), operations);
         EXPECT_TRUE(open_notes(disk, how_).texts.empty());
     }
@@ -271,7 +271,7 @@ TEST_P(Crash, WhatCannotBeCutOffPoisons) {
         what.text = "one";
         disk.plan({.at = 2, .does = effect::part, .after = test::then::stays_broken});
         ASSERT_FALSE(journal.log->append(what).has_value()) << more;
-        EXPECT_TRUE(journal.log->base().poisoned());
+        EXPECT_TRUE(journal.log->core().poisoned());
     }
 }
 
@@ -284,11 +284,11 @@ TEST_P(Crash, ARotationThatFailsBeforeTheNamesLeavesTheJournalUsable) {
         what.text = "one";
         ASSERT_TRUE(journal.log->append(what).has_value());
         disk.plan({.at = at, .does = effect::part});
-        ASSERT_FALSE(journal.log->base().rotate(std::vector<std::uint64_t>{1}).has_value()) << at;
+        ASSERT_FALSE(journal.log->core().rotate(std::vector<std::uint64_t>{1}).has_value()) << at;
         ASSERT_TRUE(disk.fired());
-        EXPECT_FALSE(journal.log->base().poisoned()) << at;
+        EXPECT_FALSE(journal.log->core().poisoned()) << at;
         EXPECT_TRUE(journal.log->append(what).has_value());
-        EXPECT_TRUE(journal.log->base().rotate(std::vector<std::uint64_t>{1}).has_value());
+        EXPECT_TRUE(journal.log->core().rotate(std::vector<std::uint64_t>{1}).has_value());
         EXPECT_EQ(open_notes(disk, how_).texts.size(), 1U);
     }
     for (std::size_t at = 7; at <= 9; ++at) { // keep, adopt, names
@@ -298,9 +298,9 @@ TEST_P(Crash, ARotationThatFailsBeforeTheNamesLeavesTheJournalUsable) {
         what.text = "one";
         ASSERT_TRUE(journal.log->append(what).has_value());
         disk.plan({.at = at, .does = effect::none});
-        ASSERT_FALSE(journal.log->base().rotate(std::vector<std::uint64_t>{1}).has_value());
+        ASSERT_FALSE(journal.log->core().rotate(std::vector<std::uint64_t>{1}).has_value());
         ASSERT_TRUE(disk.fired());
-        EXPECT_TRUE(journal.log->base().poisoned()) << at;
+        EXPECT_TRUE(journal.log->core().poisoned()) << at;
         EXPECT_EQ(open_notes(disk, how_).texts.size(), 1U);
     }
 }

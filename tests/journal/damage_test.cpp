@@ -48,11 +48,11 @@ auto make(const format& form, bool rotated) -> sample {
         test::note what;
         what.text = text;
         if (!journal.log->append(what)) std::abort();
-        out.marks.push_back(journal.log->base().head());
+        out.marks.push_back(journal.log->core().head());
     };
     for (const auto* text : {"first", "second", "", "fourth"}) put(text);
     if (rotated) {
-        if (!journal.log->base().rotate(std::vector<std::uint64_t>{2, 3})) std::abort();
+        if (!journal.log->core().rotate(std::vector<std::uint64_t>{2, 3})) std::abort();
         out.marks.clear();
         for (const auto* text : {"fifth", "sixth"}) put(text);
     }

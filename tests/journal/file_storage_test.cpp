@@ -81,7 +81,7 @@ TEST_F(Files, EverythingMadeIsTheOwnersAlone) {
     const auto before = ::umask(0);
     auto journal = open();
     EXPECT_EQ(step_of(put(journal, "one")), "ok");
-    EXPECT_EQ(step_of(journal.log->base().rotate({})), "ok");
+    EXPECT_EQ(step_of(journal.log->core().rotate({})), "ok");
     (void)::umask(before);
     for (const auto* suffix : {"", ".lock", ".head", ".1"})
         EXPECT_EQ(mode_of(path_ + suffix), 0600U) << suffix;
@@ -93,7 +93,7 @@ TEST_F(Files, AnUmaskThatTakesEverythingTakesNothing) {
     auto journal = open();
     EXPECT_EQ(journal.why.detail, "");
     EXPECT_EQ(step_of(put(journal, "one")), "ok");
-    EXPECT_EQ(step_of(journal.log->base().rotate({})), "ok");
+    EXPECT_EQ(step_of(journal.log->core().rotate({})), "ok");
     EXPECT_EQ(step_of(put(journal, "two")), "ok");
     (void)::umask(before);
     journal = {};
@@ -106,7 +106,7 @@ TEST_F(Files, WhatWasAppendedIsReadBack) {
         auto journal = open();
         EXPECT_THAT(journal.texts, ElementsAre("one"));
         EXPECT_EQ(step_of(put(journal, "two")), "ok");
-        EXPECT_EQ(step_of(journal.log->base().rotate(std::vector<std::uint64_t>{2})), "ok");
+        EXPECT_EQ(step_of(journal.log->core().rotate(std::vector<std::uint64_t>{2})), "ok");
         EXPECT_EQ(step_of(put(journal, "three")), "ok");
         EXPECT_EQ(journal.log->read(2)->text, "two");
     }
@@ -124,7 +124,7 @@ TEST_F(Files, OneWriterAtATime) {
               "journal.locked");
     // Neither a rotation nor reading beside it changes that.
     ASSERT_EQ(step_of(put(first, "one")), "ok");
-    ASSERT_EQ(step_of(first.log->base().rotate({})), "ok");
+    ASSERT_EQ(step_of(first.log->core().rotate({})), "ok");
     EXPECT_EQ(refusal(), "journal.locked");
     first = {};
     EXPECT_TRUE(open().log.has_value());
@@ -143,7 +143,7 @@ TEST_F(Files, AWriterThatLocksOnlyTheFileIsSeen) {
     for (int rotated = 0; rotated < 2; ++rotated) {
         const sys::unique_fd other{::open(path_.c_str(), O_RDWR | O_CLOEXEC)};
         EXPECT_NE(::flock(other.get(), LOCK_EX | LOCK_NB), 0);
-        ASSERT_EQ(step_of(journal.log->base().rotate({})), "ok");
+        ASSERT_EQ(step_of(journal.log->core().rotate({})), "ok");
     }
 }
 
@@ -304,7 +304,7 @@ TEST_P(Meddling, IsNoticedBeforeAnythingIsWritten) {
         const auto after = test::content_of(path_);
         const auto use_it = [&]() -> result<> {
             if (use == std::string_view{"append"}) return put(journal, "three");
-            if (use == std::string_view{"rotate"}) return journal.log->base().rotate({});
+            if (use == std::string_view{"rotate"}) return journal.log->core().rotate({});
             if (auto read = journal.log->read(1); !read) return std::unexpected(read.error());
             return {};
         };
@@ -313,7 +313,7 @@ TEST_P(Meddling, IsNoticedBeforeAnythingIsWritten) {
         EXPECT_THAT(refused.error().detail, HasSubstr(GetParam().says));
         EXPECT_EQ(test::content_of(path_), after); // neither appended to nor cut
         EXPECT_EQ(step_of(put(journal, "four")), "journal.poisoned");
-        EXPECT_EQ(step_of(journal.log->base().rotate({})), "journal.poisoned");
+        EXPECT_EQ(step_of(journal.log->core().rotate({})), "journal.poisoned");
         EXPECT_EQ(test::content_of(path_), after);
     }
 }
@@ -324,7 +324,7 @@ TEST_F(Files, ReadingTheFileIsNoMeddling) {
     ::usleep(20'000);
     EXPECT_NE(test::content_of(path_), "");
     EXPECT_EQ(step_of(put(journal, "two")), "ok");
-    EXPECT_EQ(step_of(journal.log->base().rotate({})), "ok");
+    EXPECT_EQ(step_of(journal.log->core().rotate({})), "ok");
 }
 
 // The disk is full: the part that was written is cut off again.
@@ -341,7 +341,7 @@ TEST_F(Files, AFullDiskLeavesWholeRecords) {
             const auto refused = put(journal, "two");
             std::string out{step_of(refused)};
             out += test::content_of(home + "/test.journal").size() == before ? " whole" : " part";
-            return out + (journal.log->base().poisoned() ? " poisoned" : " goes on");
+            return out + (journal.log->core().poisoned() ? " poisoned" : " goes on");
         });
         EXPECT_EQ(said,
                   std::string{"journal.append whole "} +
@@ -363,7 +363,7 @@ TEST_F(Files, ARotationThatWasCutShortIsMended) {
         EXPECT_THAT(journal.texts, ElementsAre("one"));
         EXPECT_NE(::access((path_ + ".1").c_str(), F_OK), 0);
         ASSERT_EQ(step_of(put(journal, "two")), "ok");
-        ASSERT_EQ(step_of(journal.log->base().rotate(std::vector<std::uint64_t>{1})), "ok");
+        ASSERT_EQ(step_of(journal.log->core().rotate(std::vector<std::uint64_t>{1})), "ok");
         EXPECT_NE(::access((path_ + ".next").c_str(), F_OK), 0);
     }
     EXPECT_THAT(open().texts, ElementsAre("one"));
@@ -381,11 +381,11 @@ TEST_F(Files, KilledAtAnyMomentNothingAcknowledgedIsLost) {
         if (child == 0) {
             auto journal = open_file(home, how_);
             for (int i = 0;; ++i) {
-                if (journal.log->base().room().records < 5 && !journal.log->base().rotate({}))
+                if (journal.log->core().room().records < 5 && !journal.log->core().rotate({}))
                     ::_exit(1);
                 if (!put(journal, std::to_string(i).c_str())) ::_exit(2);
                 test::say(channel.write,
-                          std::to_string(journal.log->base().head().sequence) + "\n");
+                          std::to_string(journal.log->core().head().sequence) + "\n");
             }
         }
         channel.write = {};
@@ -407,8 +407,8 @@ TEST_F(Files, KilledAtAnyMomentNothingAcknowledgedIsLost) {
             again = open_file(home, how_);
         }
         ASSERT_TRUE(again.log.has_value()) << again.why.step << ": " << again.why.detail;
-        ASSERT_GE(again.log->base().head().sequence, lines);
-        ASSERT_LE(again.log->base().head().sequence, lines + 1);
+        ASSERT_GE(again.log->core().head().sequence, lines);
+        ASSERT_LE(again.log->core().head().sequence, lines + 1);
     }
 }
 

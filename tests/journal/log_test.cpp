@@ -91,7 +91,7 @@ TEST_P(Formats, WhatWasAppendedIsReadBackInOrder) {
     auto again = open_notes(disk, settings_of(GetParam()));
     EXPECT_THAT(again.texts, ElementsAre("one", "two", "three"));
     EXPECT_THAT(again.origins, testing::Each(origin::chain));
-    EXPECT_EQ(again.log->base().head().sequence, 3U);
+    EXPECT_EQ(again.log->core().head().sequence, 3U);
     EXPECT_EQ(again.log->read(3)->text, "three");
 }
 
@@ -107,7 +107,7 @@ TEST_P(Formats, WhatAnotherProgramWroteIsRead) {
         ASSERT_TRUE(seen.log.has_value()) << seen.why.step << seen.why.detail;
         if (rotated.empty()) EXPECT_THAT(seen.texts, ElementsAre("one", "guest", "", "four"));
         else EXPECT_THAT(seen.texts, ElementsAre("guest", "four", "five"));
-        EXPECT_EQ(seen.log->base().used(1).records, 1U);
+        EXPECT_EQ(seen.log->core().used(1).records, 1U);
     }
 }
 
@@ -159,7 +159,7 @@ TEST(Append, ARecordMustFollowTheLast) {
     failing_disk disk;
     auto journal = open_notes(disk, settings_of(journal::session_registry));
     ASSERT_EQ(step_of(journal.log->append(text_note("one"))), "ok");
-    auto& log = journal.log->base();
+    auto& log = journal.log->core();
     const test::note_codec codec;
     const auto try_after = [&](const mark& last) {
         auto what = text_note("two");
@@ -176,7 +176,7 @@ TEST(Append, ARecordMustFollowTheLast) {
 TEST(Append, WhatIsNoRecordIsRefused) {
     failing_disk disk;
     auto journal = open_notes(disk, settings_of(journal::exposures));
-    auto& log = journal.log->base();
+    auto& log = journal.log->core();
     const journal::facts good{1, std::string(64, '0'), std::string(64, 'a'), 0};
     EXPECT_EQ(step_of(log.append("", good)), "journal.record");
     EXPECT_EQ(step_of(log.append(R"({"kind":"journal_snapshot_v1","x":1})", good)),
@@ -197,7 +197,7 @@ TEST_P(Formats, TheLongestRecordFitsAndOneByteMoreDoesNot) {
     const auto most = GetParam().most.record_bytes - plain_bytes();
     EXPECT_EQ(step_of(journal.log->append(text_note(std::string(most + 1, 'x')))),
               "journal.record");
-    EXPECT_FALSE(journal.log->base().poisoned());
+    EXPECT_FALSE(journal.log->core().poisoned());
     EXPECT_EQ(step_of(journal.log->append(text_note(std::string(most, 'x')))), "ok");
     EXPECT_EQ(open_notes(disk, settings_of(GetParam())).texts.size(), 1U);
 }
@@ -248,7 +248,7 @@ TEST(Quota, AKindHasItsShareAndTheOthersTheRest) {
     EXPECT_EQ(step_of(journal.log->append(text_note("host"))), "ok");
     // What is on the disk counts after a restart, too.
     auto again = open_notes(disk, how);
-    EXPECT_EQ(again.log->base().used(1).records, 2U);
+    EXPECT_EQ(again.log->core().used(1).records, 2U);
     EXPECT_EQ(step_of(again.log->append(guest_note("g"))), "journal.quota");
     EXPECT_EQ(step_of(again.log->append(text_note("host"))), "ok");
 }
@@ -270,17 +270,17 @@ TEST(Reservation, WhatIsOwedFitsWhateverElseIsWritten) {
     auto how = settings_of(journal::session_registry);
     how.records = 5;
     auto journal = open_notes(disk, how);
-    auto owed = journal.log->base().reserve(3, 1000);
+    auto owed = journal.log->core().reserve(3, 1000);
     ASSERT_EQ(step_of(owed), "ok");
-    EXPECT_EQ(journal.log->base().room().records, 2U);
+    EXPECT_EQ(journal.log->core().room().records, 2U);
     for (int i = 0; i < 2; ++i) ASSERT_EQ(step_of(journal.log->append(text_note("x"))), "ok");
     EXPECT_EQ(step_of(journal.log->append(text_note("x"))), "journal.full");
-    EXPECT_EQ(step_of(journal.log->base().reserve(1, 1)), "journal.full");
+    EXPECT_EQ(step_of(journal.log->core().reserve(1, 1)), "journal.full");
     for (int i = 0; i < 3; ++i)
         ASSERT_EQ(step_of(journal.log->append(text_note("owed"), *owed)), "ok");
     EXPECT_EQ(owed->left(), 0U);
     EXPECT_EQ(step_of(journal.log->append(text_note("owed"), *owed)), "journal.owed");
-    EXPECT_FALSE(journal.log->base().poisoned());
+    EXPECT_FALSE(journal.log->core().poisoned());
 }
 
 TEST(Reservation, ItsBytesAreSetAsideToTheLast) {
@@ -291,9 +291,9 @@ TEST(Reservation, ItsBytesAreSetAsideToTheLast) {
         how.file_bytes = 2048;
         auto journal = open_notes(disk, how);
         const auto each = (2048 - header) / 4 - 8;
-        auto owed = journal.log->base().reserve(4, each);
+        auto owed = journal.log->core().reserve(4, each);
         ASSERT_EQ(step_of(owed), "ok");
-        EXPECT_EQ(journal.log->base().room().bytes, 0U);
+        EXPECT_EQ(journal.log->core().room().bytes, 0U);
         EXPECT_EQ(step_of(journal.log->append(text_note(""))), "journal.full");
         const auto text = std::string(each - plain_bytes() + more, 'x');
         EXPECT_EQ(step_of(journal.log->append(text_note(text), *owed)),
@@ -307,23 +307,23 @@ TEST(Reservation, WhatIsNotUsedIsGivenBack) {
     how.records = 4;
     auto journal = open_notes(disk, how);
     {
-        auto owed = journal.log->base().reserve(4, 500);
+        auto owed = journal.log->core().reserve(4, 500);
         ASSERT_EQ(step_of(owed), "ok");
-        EXPECT_EQ(journal.log->base().room().records, 0U);
+        EXPECT_EQ(journal.log->core().room().records, 0U);
         ASSERT_EQ(step_of(journal.log->append(text_note("x"), *owed)), "ok");
         const auto moved = *std::move(owed);
         EXPECT_EQ(moved.left(), 3U);
-        EXPECT_EQ(journal.log->base().room().records, 0U);
+        EXPECT_EQ(journal.log->core().room().records, 0U);
     }
-    EXPECT_EQ(journal.log->base().room().records, 3U);
-    EXPECT_EQ(journal.log->base().room().bytes, (64UL << 20) - disk.content().size());
+    EXPECT_EQ(journal.log->core().room().records, 3U);
+    EXPECT_EQ(journal.log->core().room().bytes, (64UL << 20) - disk.content().size());
 }
 
 TEST(Reservation, NoneIsOfUseInAnotherJournal) {
     failing_disk one, two;
     auto a = open_notes(one, settings_of(journal::session_registry));
     auto b = open_notes(two, settings_of(journal::session_registry));
-    auto owed = a.log->base().reserve(1, 500);
+    auto owed = a.log->core().reserve(1, 500);
     EXPECT_EQ(step_of(b.log->append(text_note("x"), *owed)), "journal.owed");
     EXPECT_EQ(step_of(a.log->append(text_note("x"), *owed)), "ok");
     journal::reservation none;
@@ -333,12 +333,12 @@ TEST(Reservation, NoneIsOfUseInAnotherJournal) {
 TEST(Reservation, ARecordThatCanNeverBeWrittenIsNotOwed) {
     failing_disk disk;
     auto journal = open_notes(disk, settings_of(journal::receipts));
-    EXPECT_EQ(step_of(journal.log->base().reserve(1, 65'537)), "journal.owed");
-    EXPECT_EQ(step_of(journal.log->base().reserve(1, 0)), "journal.owed");
-    EXPECT_EQ(step_of(journal.log->base().reserve(std::size_t{1} << 62U, 65'536)), "journal.full");
-    auto one = journal.log->base().reserve(1, 65'536);
+    EXPECT_EQ(step_of(journal.log->core().reserve(1, 65'537)), "journal.owed");
+    EXPECT_EQ(step_of(journal.log->core().reserve(1, 0)), "journal.owed");
+    EXPECT_EQ(step_of(journal.log->core().reserve(std::size_t{1} << 62U, 65'536)), "journal.full");
+    auto one = journal.log->core().reserve(1, 65'536);
     ASSERT_EQ(step_of(one), "ok");
-    EXPECT_EQ(journal.log->base().room().bytes, (64UL << 20) - 72 - 65'544);
+    EXPECT_EQ(journal.log->core().room().bytes, (64UL << 20) - 72 - 65'544);
 }
 
 TEST(Vouched, TheRecordMustBeInTheChain) {
@@ -349,9 +349,9 @@ TEST(Vouched, TheRecordMustBeInTheChain) {
         auto journal = open_notes(disk, how, mark{}); // the genesis
         ASSERT_TRUE(journal.log.has_value());
         ASSERT_EQ(step_of(journal.log->append(text_note("one"))), "ok");
-        first = journal.log->base().head();
+        first = journal.log->core().head();
         ASSERT_EQ(step_of(journal.log->append(text_note("two"))), "ok");
-        second = journal.log->base().head();
+        second = journal.log->core().head();
     }
     for (const auto& good : {mark{}, first, second})
         EXPECT_TRUE(open_notes(disk, how, good).log.has_value());
@@ -419,12 +419,13 @@ TEST_P(Formats, ARotationKeepsWhatLivesAndGoesOn) {
         for (int i = 1; i <= 6; ++i)
             ASSERT_EQ(step_of(journal.log->append(text_note(std::to_string(i)))), "ok");
         const auto before = disk.content();
-        const auto head = journal.log->base().head();
-        ASSERT_EQ(step_of(journal.log->base().rotate(std::vector<std::uint64_t>{2, 5})), "ok");
+        const auto head = journal.log->core().head();
+        ASSERT_EQ(step_of(journal.log->core().rotate(std::vector<std::uint64_t>{2, 5})), "ok");
         EXPECT_EQ(disk.content("old"), before);
         EXPECT_LT(disk.content().size(), before.size());
-        EXPECT_EQ(journal.log->base().head(), head);
-        EXPECT_EQ(journal.log->base().generation(), 2U);
+        EXPECT_EQ(journal.log->core().head(), head);
+        EXPECT_EQ(journal.log->core().base(), head);
+        EXPECT_EQ(journal.log->core().generation(), 2U);
         EXPECT_EQ(journal.log->read(2)->text, "2");
         EXPECT_EQ(step_of(journal.log->read(3)), "journal.sequence");
         ASSERT_EQ(step_of(journal.log->append(text_note("7"))), "ok");
@@ -434,8 +435,10 @@ TEST_P(Formats, ARotationKeepsWhatLivesAndGoesOn) {
     ASSERT_TRUE(again.log.has_value()) << again.why.step << again.why.detail;
     EXPECT_THAT(again.texts, ElementsAre("2", "5", "7"));
     EXPECT_THAT(again.origins, ElementsAre(origin::snapshot, origin::snapshot, origin::chain));
-    EXPECT_EQ(again.log->base().generation(), 2U);
-    ASSERT_EQ(step_of(again.log->base().rotate({})), "ok");
+    EXPECT_EQ(again.log->core().generation(), 2U);
+    EXPECT_EQ(again.log->core().base().sequence, 6U);
+    EXPECT_EQ(again.log->core().head().sequence, 7U);
+    ASSERT_EQ(step_of(again.log->core().rotate({})), "ok");
     ASSERT_EQ(step_of(again.log->append(text_note("8"))), "ok");
     EXPECT_THAT(open_notes(disk, how).texts, ElementsAre("8"));
     // A record that a rotation dropped can no longer be vouched for.
@@ -446,7 +449,7 @@ TEST(Rotation, OnlyRecordsThatAreThereAndInOrder) {
     failing_disk disk;
     auto journal = open_notes(disk, settings_of(journal::session_registry));
     for (int i = 0; i < 3; ++i) ASSERT_EQ(step_of(journal.log->append(text_note("x"))), "ok");
-    auto& log = journal.log->base();
+    auto& log = journal.log->core();
     for (const auto& live : std::vector<std::vector<std::uint64_t>>{{0}, {4}, {2, 1}, {2, 2}})
         EXPECT_EQ(step_of(log.rotate(live)), "journal.rotate");
     EXPECT_EQ(log.generation(), 1U);
@@ -458,7 +461,7 @@ TEST(Rotation, WhatIsOwedStillFitsAfterIt) {
     auto how = settings_of(journal::session_registry);
     how.records = 4;
     auto journal = open_notes(disk, how);
-    auto& log = journal.log->base();
+    auto& log = journal.log->core();
     auto owed = log.reserve(2, 500);
     for (int i = 0; i < 2; ++i) ASSERT_EQ(step_of(journal.log->append(text_note("x"))), "ok");
     // The snapshot takes the place of a record: keeping both would leave too little.
@@ -477,7 +480,7 @@ TEST(Rotation, AQuotaCountsWhatIsKept) {
     how.quota[1] = {.records = 2, .bytes = 10'000};
     auto journal = open_notes(disk, how);
     for (int i = 0; i < 2; ++i) ASSERT_EQ(step_of(journal.log->append(guest_note("g"))), "ok");
-    ASSERT_EQ(step_of(journal.log->base().rotate(std::vector<std::uint64_t>{2})), "ok");
+    ASSERT_EQ(step_of(journal.log->core().rotate(std::vector<std::uint64_t>{2})), "ok");
     EXPECT_EQ(step_of(journal.log->append(guest_note("g"))), "ok");
     EXPECT_EQ(step_of(journal.log->append(guest_note("g"))), "journal.quota");
     auto again = open_notes(disk, how);
@@ -490,7 +493,7 @@ TEST(Rotation, SessionsInARowNeverFillTheJournal) {
     auto how = settings_of(journal::session_registry);
     how.records = 16;
     auto journal = open_notes(disk, how);
-    auto& log = journal.log->base();
+    auto& log = journal.log->core();
     for (int session = 0; session < 1000; ++session) {
         if (log.room().records < 4) {
             ASSERT_EQ(step_of(log.rotate({})), "ok");

@@ -31,7 +31,7 @@ void play(const std::vector<std::uint8_t>& choices, bool small_file) {
     auto journal = open_notes(disk, how);
     std::vector<journal::reservation> sessions;
     for (const auto choice : choices) {
-        auto& log = journal.log->base();
+        auto& log = journal.log->core();
         switch (choice % 6U) {
         case 0:
             if (auto owed = log.reserve(owed_each, owed_bytes))
@@ -53,7 +53,7 @@ void play(const std::vector<std::uint8_t>& choices, bool small_file) {
             journal = open_notes(disk, how);
             RC_ASSERT(journal.log.has_value());
             for (std::size_t i = 0; i < living; ++i) {
-                auto owed = journal.log->base().reserve(owed_each, owed_bytes);
+                auto owed = journal.log->core().reserve(owed_each, owed_bytes);
                 RC_ASSERT(owed.has_value());
                 sessions.push_back(*std::move(owed));
             }
@@ -61,7 +61,7 @@ void play(const std::vector<std::uint8_t>& choices, bool small_file) {
         }
         default: break;
         }
-        RC_ASSERT(!journal.log->base().poisoned());
+        RC_ASSERT(!journal.log->core().poisoned());
     }
     for (auto& one : sessions)
         while (one.left() > 0) RC_ASSERT(journal.log->append(note_of(200, false), one).has_value());

@@ -79,6 +79,9 @@ public:
 
     // What the next record must follow: its sequence is one more.
     [[nodiscard]] auto head() const noexcept -> const mark& { return now_.head; }
+    // Where the chain of this file goes on from: records up to here are gone, but for those that
+    // the last rotation kept. The default mark in a file that no rotation made.
+    [[nodiscard]] auto base() const noexcept -> const mark& { return now_.base; }
     [[nodiscard]] auto generation() const noexcept -> std::uint64_t { return now_.generation; }
     [[nodiscard]] auto records() const noexcept -> std::span<const entry> { return now_.records; }
     [[nodiscard]] auto used(std::uint8_t kind) const -> share { return now_.used.at(kind); }

@@ -54,8 +54,8 @@ public:
         return reader_->codec.decode(payload);
     }
     // Head, room, reservations, rotation.
-    [[nodiscard]] auto base() noexcept -> log& { return log_; }
-    [[nodiscard]] auto base() const noexcept -> const log& { return log_; }
+    [[nodiscard]] auto core() noexcept -> log& { return log_; }
+    [[nodiscard]] auto core() const noexcept -> const log& { return log_; }
 
 private:
     struct adapter final : record_reader {
