@@ -355,6 +355,26 @@ def synthesised(project):
     return [entry["path"] for entry in project.plan()["tree"] if entry["kind"] == "file"]
 
 
+def journal_formats(project):
+    """The rows of include/glove/journal/format.hpp: magic, name, bounds, what is done about a torn tail."""
+    tails = {"refused": "is refused", "cut_when_vouched": "is cut when vouched for"}
+    for row in re.findall(r"^inline constexpr format \w+\{(.*?)^\};", project.read("include/glove/journal/format.hpp"),
+                          re.M | re.S):
+        magic = re.search(r'\.magic = (?:std::string_view\{)?"([^"]+)"', row)[1]
+        bounds = re.search(r"record_bytes = ([^,]+), \.records = ([^,]+), \.file_bytes = ([^}]+)\}", row)
+        shifted = [re.fullmatch(r"([\d']+)(?:UL)?(?: << (\d+))?", " ".join(n.split())) for n in bounds.groups()]
+        numbers = [int(n[1].replace("'", "")) << int(n[2] or 0) for n in shifted]
+        tail = re.search(r"torn_tail::(\w+)", row)
+        yield [f"`{magic}`", re.search(r'\.name = "([^"]+)"', row)[1], *map(str, numbers),
+               tails[tail[1] if tail else "refused"]]
+
+
+def journal_steps(project):
+    folder = "src/journal"
+    texts = [project.read(f"{folder}/{name}") for name in os.listdir(os.path.join(project.root, folder))]
+    return sorted({step for text in texts for step in re.findall(r'"(journal\.\w+)"', text)})
+
+
 def expected_tables(project):
     """(page, table, what its rows begin with)."""
     exec_page, story = "docs/exec.md", "docs/architecture.md"
@@ -380,6 +400,9 @@ def expected_tables(project):
     yield page, "destinations", list(agent_destinations(project))
     folders = re.search(r"foreach\(component ([\w ]+)\)", project.read("src/CMakeLists.txt"))[1].split()
     yield story, "messages", list(messages(project))
+    journals = "docs/journal-format.md"
+    yield journals, "journals", list(journal_formats(project))
+    yield journals, "journal-steps", [[f"`{step}`"] for step in journal_steps(project)]
     yield story, "components", [[f"`{name}`"] for name in folders]
 
 
