@@ -77,7 +77,7 @@ inline constexpr auto catalog_fields =
 // --- records ---
 
 // A record of a revocation has a descriptor of defaults, and one of a creation has the members of a
-// revocation at theirs. So the rows allow both, and `decode_exposure_record` what belongs together.
+// revocation at theirs. The rows allow both; `decode_exposure_record` asks for what belongs together.
 struct descriptor_in_record {
     std::uint8_t schema_version = 1;
     std::string exposure_id;
@@ -90,7 +90,6 @@ struct descriptor_in_record {
     std::uint64_t expires_at_ms = 0;
     std::vector<std::string> allowed_runtime_template_ids;
     std::string state;
-    auto operator==(const descriptor_in_record&) const -> bool = default;
 };
 struct flat_record {
     std::uint8_t schema_version = 1;
@@ -134,7 +133,7 @@ inline constexpr wire::word<std::string_view> recorded_state_words[] = {
     {"", ""}, {"active", "active"}, {"revoked", "revoked"}};
 
 inline constexpr auto descriptor_fields = wire::table(
-    wire::row<&descriptor_in_record::schema_version, wire::integer{0, 1}>("schema_version"),
+    wire::row<&descriptor_in_record::schema_version, version_1>("schema_version"),
     wire::row<&descriptor_in_record::exposure_id, maybe<exposure_name>{}>("exposure_id"),
     wire::row<&descriptor_in_record::generation, wire::integer{}>("generation"),
     wire::row<&descriptor_in_record::root_id, maybe<wire::ident>{}>("root_id"),

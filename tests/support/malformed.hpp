@@ -82,7 +82,8 @@ inline void break_string(const wire::shape& form, auto add) {
     const auto min = static_cast<std::size_t>(form.min);
     add("one byte too long", std::string(form.max + 1, 'a'), "wire.length");
     if (min > 0) add("one byte too short", std::string(min - 1, 'a'), "wire.length");
-    add("another alphabet", std::string(std::max<std::size_t>(min, 1), '\0'), "wire.grammar");
+    const std::size_t least = form.grammar == "hex64" ? 64 : form.grammar == "path" ? 2 : 1;
+    add("another alphabet", std::string(std::max(min, least), '\0'), "wire.grammar");
     if (form.grammar == "hex64") {
         add("capitals", std::string(64, 'A'), "wire.grammar");
         add("a digest", std::string(64, '0'), "");
