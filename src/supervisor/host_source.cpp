@@ -21,7 +21,7 @@ constexpr std::uint32_t made_up[] = {
 [[nodiscard]] auto judge(sys::unique_fd pin) -> result<host_source> {
     GLOVE_TRY(const auto facts, sys::inspect(pin));
     if (facts.identity.type == S_IFLNK)
-        return fail_os("source.open", ELOOP, "it is a symbolic link");
+        return fail_os("source.open", ELOOP, "it or a component of it is a symbolic link");
     if (facts.identity.type != S_IFREG && facts.identity.type != S_IFDIR)
         return fail(errc::not_permitted, "source.type",
                     "it is neither a regular file nor a directory");
@@ -36,7 +36,7 @@ constexpr std::uint32_t made_up[] = {
 
 [[nodiscard]] auto reason(const error& why) -> std::string_view {
     switch (why.os) {
-    case ELOOP: return "a component of it is a symbolic link";
+    case ELOOP: return "it or a component of it is a symbolic link";
     case EXDEV: return "it leads out of its root or into another mount";
     case ENOENT: return "it does not exist";
     case ENOTDIR: return "a component of it is not a directory";

@@ -40,6 +40,10 @@ auto session_policy::freeze(session_rules rules) -> result<session_policy> {
         sources.push_back({std::move(found->pin), found->facts});
     }
     GLOVE_CHECK(check_distinct(sources));
+    for (std::size_t i = 0; i < rules.runtime_templates.size(); ++i)
+        if (const auto& launch = rules.runtime_templates[i].launch)
+            GLOVE_CHECK(in_file("$.runtime_templates[" + std::to_string(i) + "].launch",
+                                check_search_paths(*launch)));
     return session_policy{std::move(rules), std::move(sources)};
 }
 

@@ -68,6 +68,13 @@ auto inspect(fd_ref file) -> result<file_facts> {
     };
 }
 
+auto is_system(::uid_t owner) -> bool {
+    constexpr ::uid_t unmapped = 65534;
+    if (owner == 0 || owner != unmapped) return owner == 0;
+    struct ::stat root{};
+    return ::stat("/", &root) == 0 && root.st_uid == unmapped;
+}
+
 auto absolute(const std::string& path) -> result<std::string> {
     if (path.starts_with('/')) return path;
     const std::unique_ptr<char, decltype(&::free)> here{::get_current_dir_name(), ::free};

@@ -75,6 +75,13 @@ inline auto usual_rules(std::string host_path = "/srv/project") -> supervisor::s
     return out;
 }
 
+// Where a runtime is looked for in `usual_rules`.
+inline void look_in(supervisor::session_rules& rules, std::string directory) {
+    auto launch = *rules.runtime_templates[2].launch;
+    launch.executable_search_paths = {std::move(directory)};
+    set_launch(rules.runtime_templates[2], launch);
+}
+
 // For a plan of `usual_plan`, whose command digest stands for nothing.
 inline auto accepting_rules() -> supervisor::session_rules {
     auto out = usual_rules();

@@ -17,9 +17,14 @@ using test::folder;
 
 class SessionPolicy : public testing::Test {
 protected:
-    SessionPolicy() { place.directory("project"); }
+    SessionPolicy() {
+        place.directory("project");
+        place.directory("bin");
+    }
     [[nodiscard]] auto rules() const -> session_rules {
-        return test::usual_rules(place / "project");
+        auto out = test::usual_rules(place / "project");
+        test::look_in(out, place / "bin");
+        return out;
     }
     auto written(const session_rules& what, ::mode_t mode = 0600) const -> std::string {
         return place.file("policy.json", session_rules_text(what).value(), mode);
@@ -135,12 +140,12 @@ TEST_F(SessionPolicy, AnAliasNamesADirectoryOrAFileWithoutALinkOnTheWay) {
               "source.open " + at + "a component of it is not a directory");
     place.link("way", place / "some");
     EXPECT_EQ(judged(place / "way/directory"),
-              "source.open " + at + "a component of it is a symbolic link");
+              "source.open " + at + "it or a component of it is a symbolic link");
     EXPECT_EQ(judged(place.link("last", place / "some/file")),
-              "source.open " + at + "it is a symbolic link");
+              "source.open " + at + "it or a component of it is a symbolic link");
     place.link("magic", "/proc/self/root");
     EXPECT_EQ(judged(place / "magic/etc"),
-              "source.open " + at + "a component of it is a symbolic link");
+              "source.open " + at + "it or a component of it is a symbolic link");
     EXPECT_EQ(judged(place.fifo("pipe")),
               "source.type " + at + "it is neither a regular file nor a directory");
     const auto listening = test::bound_socket(place / "socket");
@@ -165,7 +170,7 @@ TEST_F(SessionPolicy, AnAliasThatNamesSomethingElseNowIsNotOpened) {
     auto what = rules();
     what.path_aliases[0].host_path = path;
     const auto policy = session_policy::freeze(what);
-    ASSERT_TRUE(policy);
+    ASSERT_TRUE(policy) << policy.error().detail;
     EXPECT_TRUE(policy->open_alias("workspace"));
     EXPECT_EQ(policy->open_alias("other").error().code, errc::not_found);
     ASSERT_EQ(::chmod(path.c_str(), 0700), 0); // still the same directory
@@ -204,6 +209,46 @@ TEST_F(SessionPolicy, ASwappedLinkNeverLeadsAnAliasElsewhere) {
     }
     EXPECT_GE(opened, 100);
     EXPECT_GE(refused, 100);
+}
+
+// --- where programs are looked for ---
+
+TEST_F(SessionPolicy, AProgramIsLookedForOnlyWhereNobodyElseCouldPutOne) {
+    const auto looking = [&](const std::string& path) {
+        auto what = rules();
+        test::look_in(what, path);
+        const auto out = session_policy::freeze(what);
+        return out ? "" : std::string{out.error().step} + " " + out.error().detail;
+    };
+    const std::string at = "$.runtime_templates[2].launch: executable_search_paths[0]: ";
+    const auto safe = place.directory("safe/bin");
+    EXPECT_EQ(looking(safe), "");
+    EXPECT_EQ(looking("/usr/bin"), "");
+    EXPECT_EQ(looking(place / "none"), "source.open " + at + "it does not exist");
+    EXPECT_EQ(looking(place.link("link", safe)),
+              "source.open " + at + "it or a component of it is a symbolic link");
+    EXPECT_EQ(looking(place.file("file")),
+              "policy.search_path " + at + "it, or a directory above it, is not a directory");
+    for (const ::mode_t mode : {0775U, 0757U, 01777U}) {
+        ASSERT_EQ(::chmod(safe.c_str(), mode), 0);
+        EXPECT_EQ(looking(safe), "policy.search_path " + at + "it can be written by others");
+    }
+    ASSERT_EQ(::chmod(safe.c_str(), 0755), 0);
+    const auto above = place / "safe";
+    for (const ::mode_t mode : {0775U, 0757U}) {
+        ASSERT_EQ(::chmod(above.c_str(), mode), 0);
+        EXPECT_EQ(looking(safe), "policy.search_path " + at +
+                                     "it, or a directory above it, can be written by others");
+    }
+    // As with /tmp: others may add to it, and not replace what is there.
+    ASSERT_EQ(::chmod(above.c_str(), 01777), 0);
+    EXPECT_EQ(looking(safe).empty(), ::geteuid() == 0);
+    ASSERT_EQ(::chmod(above.c_str(), 0755), 0);
+    EXPECT_EQ(looking(safe), "");
+    if (::geteuid() != 0) return; // only root can give a directory away
+    ASSERT_EQ(::chown(above.c_str(), 1, 1), 0);
+    EXPECT_EQ(looking(safe),
+              "policy.search_path " + at + "it, or a directory above it, belongs to another user");
 }
 
 // Runs `body` in a mount namespace of its own; "" when it was content.

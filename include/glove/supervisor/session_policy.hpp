@@ -34,6 +34,11 @@ struct launch_template {
 // What a plan's `adapter_command_digest` must be.
 [[nodiscard]] auto launch_template_digest(const launch_template& launch) -> result<std::string>;
 
+// Whoever may put a program into a directory that is looked in may choose what runs. So each of
+// them, and each directory above it, belongs to the system or to the caller, and nobody else writes
+// there. Asked when a policy is frozen, and to be asked again when a program is looked for.
+[[nodiscard]] auto check_search_paths(const launch_template& launch) -> result<>;
+
 // What a runtime takes over from the host's own installation of it.
 struct runtime_adoption {
     std::string manifest_root;

@@ -46,6 +46,10 @@ enum class follow : std::uint8_t {
 // O_PATH descriptor of what `path` names now: it stays this inode whatever happens to the name.
 [[nodiscard]] auto pin(const std::string& path, follow last) -> result<unique_fd>;
 [[nodiscard]] auto inspect(fd_ref file) -> result<file_facts>;
+// Whether a file of this owner is the system's. In a user namespace into which root is not mapped,
+// the kernel shows root's files like those of every other user who is not: by one number, which is
+// that of `/` then as well.
+[[nodiscard]] auto is_system(::uid_t owner) -> bool;
 // `path` with the caller's working directory in front, unless it is absolute; links are kept.
 [[nodiscard]] auto absolute(const std::string& path) -> result<std::string>;
 enum class mounts : std::uint8_t { refused, crossed };
