@@ -104,8 +104,10 @@ auto use_exposure(const exposure_ledger& ledger, const exposure_policy& policy,
     const auto* kept = ledger.find({grant.exposure_id, grant.generation});
     if (kept == nullptr)
         return fail(errc::not_found, "exposure.unknown", "there is no such generation");
+    if (!ledger.is_newest(*kept))
+        return fail(errc::wrong_state, "exposure.state", "the generation is not the newest one");
     const auto state = state_of(*kept, now_ms);
-    if (state != exposure_state::active || !ledger.is_newest(*kept))
+    if (state != exposure_state::active)
         return fail(errc::wrong_state, "exposure.state",
                     "the generation is " + std::string{to_string(state)});
     const auto& made = kept->created.descriptor;
