@@ -27,18 +27,9 @@ namespace {
            !has_access_list(pin);
 }
 
-// In a user namespace into which root is not mapped, the kernel shows root's files like those of
-// every user who is not: by one number, which is that of `/` then as well. There, who can be told
-// apart from the system is the caller alone.
-[[nodiscard]] auto is_system(::uid_t owner) -> bool {
-    constexpr ::uid_t unmapped = 65534;
-    if (owner == 0 || owner != unmapped) return owner == 0;
-    struct ::stat root{};
-    return ::stat("/", &root) == 0 && root.st_uid == unmapped;
-}
-
+// Where root cannot be told apart from others, who can be is the caller alone.
 [[nodiscard]] auto is_foreign(::uid_t owner) -> bool {
-    return owner != ::geteuid() && !is_system(owner);
+    return owner != ::geteuid() && !sys::is_system(owner);
 }
 
 // Empty, or why others could change what is there.

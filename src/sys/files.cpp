@@ -69,6 +69,13 @@ auto inspect(fd_ref file) -> result<file_facts> {
     };
 }
 
+auto is_system(::uid_t owner) -> bool {
+    constexpr ::uid_t unmapped = 65534;
+    if (owner == 0 || owner != unmapped) return owner == 0;
+    struct ::stat root{};
+    return ::stat("/", &root) == 0 && root.st_uid == unmapped;
+}
+
 auto absolute(const std::string& path) -> result<std::string> {
     if (path.starts_with('/')) return path;
     const std::unique_ptr<char, decltype(&::free)> here{::get_current_dir_name(), ::free};
@@ -168,6 +175,24 @@ auto read_file(const std::string& path, std::size_t limit) -> result<std::string
     const auto fd = open_plain(AT_FDCWD, path.c_str(), O_RDONLY | O_NOCTTY);
     if (!fd) return fail_os("file.open", errno, path);
     return read_all(fd, limit);
+}
+
+auto read_private_file(const std::string& path, std::size_t limit) -> result<std::string> {
+    const auto fd =
+        open_plain(AT_FDCWD, path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    if (!fd) return fail_os("file.open", errno, path);
+    GLOVE_CHECK(require_private_file(fd, path));
+    GLOVE_TRY(const auto before, inspect(fd));
+    if (before.size == 0) return fail(errc::invalid_input, "file.private", path + " is empty");
+    if (before.size > limit)
+        return fail(errc::limit_exceeded, "file.private",
+                    path + " has more than " + std::to_string(limit) + " bytes");
+    GLOVE_TRY(auto out, read_all(fd, limit));
+    GLOVE_TRY(const auto after, inspect(fd));
+    if (!(after == before) || out.size() != before.size)
+        return fail(errc::conflict, "file.changed", path + " changed while it was read",
+                    "replace the file as a whole, by renaming a new one over it");
+    return out;
 }
 
 auto write_all(fd_ref file, std::string_view bytes) -> result<> {

@@ -34,6 +34,7 @@ struct file_facts {
     std::int64_t written_ns = 0; // in nanoseconds since 1970; its owner can set it
     // The kernel's own note of the last change, which nobody can set.
     std::int64_t changed_ns = 0;
+    auto operator==(const file_facts&) const -> bool = default;
 };
 
 enum class follow : std::uint8_t {
@@ -45,6 +46,10 @@ enum class follow : std::uint8_t {
 // O_PATH descriptor of what `path` names now: it stays this inode whatever happens to the name.
 [[nodiscard]] auto pin(const std::string& path, follow last) -> result<unique_fd>;
 [[nodiscard]] auto inspect(fd_ref file) -> result<file_facts>;
+// Whether a file of this owner is the system's. In a user namespace into which root is not mapped,
+// the kernel shows root's files like those of every other user who is not: by one number, which is
+// that of `/` then as well.
+[[nodiscard]] auto is_system(::uid_t owner) -> bool;
 // `path` with the caller's working directory in front, unless it is absolute; links are kept.
 [[nodiscard]] auto absolute(const std::string& path) -> result<std::string>;
 enum class mounts : std::uint8_t { refused, crossed };
@@ -69,6 +74,10 @@ inline constexpr std::size_t most_names = 4096; // of one directory
 // Reads to the end; more than `limit` bytes is errc::limit_exceeded.
 [[nodiscard]] auto read_all(fd_ref file, std::size_t limit) -> result<std::string>;
 [[nodiscard]] auto read_file(const std::string& path, std::size_t limit) -> result<std::string>;
+// The content of a file that is the caller's alone: regular, mode 0600, one link, not empty, at
+// most `limit` bytes, and the same after reading as before (else errc::conflict).
+[[nodiscard]] auto read_private_file(const std::string& path, std::size_t limit)
+    -> result<std::string>;
 // All bytes or an error; survives EINTR and short writes.
 [[nodiscard]] auto write_all(fd_ref file, std::string_view bytes) -> result<>;
 [[nodiscard]] auto sync(fd_ref file) -> result<>;
