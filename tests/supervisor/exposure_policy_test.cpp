@@ -268,12 +268,12 @@ TEST_F(ExposurePolicy, ASwappedComponentNeverLeadsOut) {
         int opened = 0;
         int refused = 0;
         const test::racer swapping{one, other};
-        for (int i = 0; i < 300'000 && (opened < 200 || refused < 200); ++i) {
+        for (int i = 0; i < 300'000 && (opened < 20 || refused < 20); ++i) {
             const auto got = frozen.open("projects", path);
             got ? ++opened : ++refused;
             if (got && got->facts.identity.inode != wanted) return std::string{"led elsewhere"};
         }
-        return opened >= 200 && refused >= 200 ? std::string{} : std::string{"nothing raced"};
+        return opened >= 20 && refused >= 20 ? std::string{} : std::string{"nothing raced"};
     };
     // The last component, one on the way, and a directory that is moved out and in again.
     EXPECT_EQ(attack(root + "/proj/inner", place.link("a", place / "outside/secret"),
