@@ -34,7 +34,7 @@ RAW_CALL = re.compile(r"(?<![\w.>])(?:::\s*)?\bsyscall\s*\(")
 KEPT_OUT_OF_HEADERS = re.compile(r"^(linux/|boost/json|CLI/|CLI11|openssl/)")
 UNFINISHED = re.compile(r"\b(?:TO" r"DO|FIX" r"ME|X" r"XX)\b")
 OWN_MACHINE = re.compile(
-    r"(?<![\w.$}~/-])/(?:home/(?!(?:agent|user|you)\b)[\w.-]+|Users|tmp/wt)/"
+    r"(?<![\w.$}~/-])/(?:(?:home|Users)/(?!(?:agents?|user|you|NAME)\b)[\w.-]+|tmp/wt)/"
     r"|(?<![\w.$}~/-])/(?:work|src|checkout)/(?:main|shared)\b|/root/\.\w")
 REGISTRY = re.compile(
     r"\b(?:registry|deb|archive|security|files|static|index|proxy)\.(?!example\b)[a-z-]+\.(?:org|com|io)\b"
