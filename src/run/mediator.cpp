@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <glove/base/text.hpp>
+#include <glove/run/exec.hpp>
 #include <glove/run/mediation.hpp>
 #include <glove/sys/clock.hpp>
 #include <glove/sys/entropy.hpp>
