@@ -92,7 +92,7 @@ auto jsonl_sink::open(const std::string& path, durability how, record_file_calls
     GLOVE_TRY(const auto directory, sys::make_directory(sys::parent_of(path)));
     GLOVE_TRY(auto file, sys::open_private_append(directory, path.substr(path.rfind('/') + 1)));
     if (how == durability::power) GLOVE_CHECK(sys::sync(directory)); // the new name, too
-    return jsonl_sink{std::move(file), how, calls};
+    return jsonl_sink{std::move(file), path, how, calls};
 }
 
 auto jsonl_sink::stage(const event& what) -> result<> {
@@ -119,6 +119,10 @@ auto jsonl_sink::append(const event& what) -> result<> {
 auto jsonl_sink::write_staged() -> result<> {
     constexpr std::size_t kept = 1UL << 20;
     auto done = write_whole();
+    if (!done) {
+        done.error().detail = "the audit record " + path_ + " could not be written";
+        done.error().remedy = "make room there, or name another file with --audit-log";
+    }
     staged_.clear();
     if (staged_.capacity() > kept) staged_ = {};
     return done;

@@ -17,46 +17,13 @@ constexpr std::size_t fixed_width =
     time_width + action_width + state_width + duration_width + bytes_width + 5 * 2;
 constexpr std::size_t least_width = 8; // of the last column, however narrow the terminal is
 
-struct range {
-    char32_t first, last;
-};
-// They draw nothing, or elsewhere.
-constexpr range unseen[] = {{0x80, 0x9f},     {0xad, 0xad},      {0x61c, 0x61c},   {0x200b, 0x200f},
-                            {0x2028, 0x202e}, {0x2060, 0x206f},  {0xfe00, 0xfe0f}, {0xfeff, 0xfeff},
-                            {0xfff9, 0xfffb}, {0xe0000, 0xe0fff}};
+using text_detail::is_in;
+using text_detail::range;
+using text_detail::take;
 constexpr range marks[] = {{0x300, 0x36f}, {0x1ab0, 0x1aff}, {0x1dc0, 0x1dff}, {0x20d0, 0x20ff}};
 constexpr range wide[] = {{0x1100, 0x115f},   {0x2e80, 0xa4cf},  {0xac00, 0xd7a3},
                           {0xf900, 0xfaff},   {0xfe30, 0xfe6f},  {0xff00, 0xff60},
                           {0x1f300, 0x1faff}, {0x20000, 0x3fffd}};
-
-template<std::size_t N> [[nodiscard]] auto is_in(const range (&ranges)[N], char32_t c) -> bool {
-    return std::ranges::any_of(ranges, [&](const range& r) { return c >= r.first && c <= r.last; });
-}
-
-struct character {
-    char32_t code;
-    std::string_view bytes;
-};
-// The next one. A byte that begins none stands for itself, as a control character.
-[[nodiscard]] auto take(std::string_view& text) -> character {
-    const auto first = static_cast<unsigned char>(text.front());
-    const std::size_t size = first < 0x80   ? 1
-                             : first < 0xc2 ? 0
-                             : first < 0xe0 ? 2
-                             : first < 0xf0 ? 3
-                             : first < 0xf5 ? 4
-                                            : 0;
-    char32_t code = size < 2 ? first : first & (0x7fU >> size);
-    bool whole = size > 0 && text.size() >= size;
-    for (std::size_t i = 1; whole && i < size; ++i) {
-        const auto next = static_cast<unsigned char>(text[i]);
-        whole = (next & 0xc0U) == 0x80;
-        code = code << 6U | (next & 0x3fU);
-    }
-    const character out{whole ? code : char32_t{0x80}, text.substr(0, whole ? size : 1)};
-    text.remove_prefix(out.bytes.size());
-    return out;
-}
 
 [[nodiscard]] auto columns_of(char32_t code) -> std::size_t {
     return is_in(marks, code) ? 0 : is_in(wide, code) ? 2 : 1;
@@ -94,19 +61,7 @@ template<class... Numbers> [[nodiscard]] auto written(const char* format, Number
 
 } // namespace
 
-auto safe_text(std::string_view text) -> std::string {
-    std::string out;
-    while (!text.empty()) {
-        const auto next = take(text);
-        const auto byte = static_cast<unsigned char>(next.bytes.front());
-        if (next.code < 0x80) out += printable(next.bytes);
-        else if (next.bytes.size() == 1) out += written("\\x%02x", unsigned{byte});
-        else if (is_in(unseen, next.code))
-            out += written("\\u{%x}", static_cast<unsigned>(next.code));
-        else out += next.bytes;
-    }
-    return out;
-}
+auto safe_text(std::string_view text) -> std::string { return printable(text); }
 
 auto fitted(std::string_view text, std::size_t columns) -> std::string {
     constexpr std::string_view cut = "...";

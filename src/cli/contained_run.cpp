@@ -20,7 +20,7 @@ namespace {
 }
 
 [[nodiscard]] auto refused_words(const error& problem) -> int {
-    report_error(problem);
+    if (problem.step != run::told_step.text) report_error(problem);
     return static_cast<int>(run::status_of(problem));
 }
 

@@ -7,8 +7,10 @@
 #include <glove/base/text.hpp>
 #include <glove/mcp/protocol.hpp>
 #include <glove/mcp/upstream_process.hpp>
+#include <glove/run/mediation.hpp>
 #include <glove/sys/files.hpp>
 #include <glove/sys/user_directories.hpp>
+#include <span>
 
 namespace glove::cli {
 
@@ -167,6 +169,45 @@ constexpr std::size_t longest_tool_name = 128;
     return {};
 }
 
+// "." and what begins by "./" or "../": as a shell's user writes a path of a program's own
+// directory.
+[[nodiscard]] auto is_path_from_here(std::string_view word) -> bool {
+    return word == "." || word == ".." || word.starts_with("./") || word.starts_with("../");
+}
+
+// `directory` has no link in it when it is the working directory, so its parent is what ".." is.
+[[nodiscard]] auto whole_path(std::string directory, std::string_view word) -> std::string {
+    while (is_path_from_here(word)) {
+        if (word.starts_with("..")) directory = sys::parent_of(directory);
+        word.remove_prefix(std::min(word.find('/'), word.size()));
+        word.remove_prefix(std::min(word.find_first_not_of('/'), word.size()));
+    }
+    if (word.empty()) return directory;
+    return (directory == "/" ? "" : directory) + "/" + std::string{word};
+}
+
+// A server for which no directory is named starts in one of Glove's own. Where it started in the
+// caller's, an agent that writes there would decide what npx, uvx or python -m execute.
+void place(mcp::upstream_wish& one, mediation_wish& into) {
+    const auto& here = into.what.directory;
+    auto& program = one.argv.front();
+    if (one.directory) {
+        if (program.contains('/') && !program.starts_with('/'))
+            program = *one.directory + "/" + program;
+        return;
+    }
+    one.directory = run::server_directory(into.what, one.name);
+    if (program.contains('/') && !program.starts_with('/')) program = whole_path(here, program);
+    for (auto& word : std::span{one.argv}.subspan(1)) {
+        if (is_path_from_here(word)) word = whole_path(here, word);
+        else if (!word.empty() && !word.starts_with('/') && !word.starts_with('-') &&
+                 sys::exists(here + "/" + word))
+            into.notes.push_back("the server " + one.name +
+                                 " does not start in this directory, so " + in_quotes(word) +
+                                 " is no path here: write ./ in front of it");
+    }
+}
+
 } // namespace
 
 void declare_mediation(CLI::App& app, mediation_words& words) {
@@ -229,6 +270,7 @@ auto mediation_of(const mediation_words& words) -> result<mediation_wish> {
     out.what.pinning = !words.no_pins;
     GLOVE_TRY(out.what.directory, sys::read_link("/proc/self/cwd"));
     GLOVE_TRY(out.what.state, sys::state_directory());
+    for (auto& each : out.what.upstreams) place(each, out);
     const auto& rules = words.rules;
     if (rules.allow.empty() && !rules.file)
         out.notes.emplace_back(

@@ -13,8 +13,9 @@ constexpr contained_verb run_row{
   glove run --workspace . --mcp-config servers.json --policy tools.toml -- ./agent
   glove run -p codex --upstream web=./server --allow 'web.*' --deny web.post --explain
 
-The tool servers run outside of the sandbox, as you. The agent sees only the tools
-that a rule allows, and every call is put on record: glove log.
+The tool servers run outside of the sandbox, as you, in a directory of Glove's own:
+in CMD,ARG,... write ./NAME for a path from here. The agent sees only the tools that
+a rule allows, and every call is put on record: glove log.
 
 Exit status: the command's own, 128+n when signal n ended it; 2 usage,
 125 the sandbox or a server was refused, or the mediation ended,

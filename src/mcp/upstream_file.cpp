@@ -81,6 +81,9 @@ struct place {
     -> result<> {
     GLOVE_TRY(auto text, read_text(from, at));
     if (text.empty()) return at.refuse("is empty", "name a directory, or leave it out");
+    if (!text.starts_with('/'))
+        return at.refuse("is no absolute path", "write it from / on, or leave it out: a server "
+                                                "without it starts in a directory of Glove's own");
     to.directory = std::move(text);
     return {};
 }

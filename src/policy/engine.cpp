@@ -102,6 +102,12 @@ auto builder::matcher_of(const std::string& prefix, const origin& from) -> resul
     if (authority != std::string::npos && prefix.find('/', authority + 3) == std::string::npos)
         return from.refuse("the host of the URL has no end",
                            "end it by '/', or use url_host in a policy file");
+    // As text it would permit what a link below it leads to.
+    if (authority == std::string::npos && prefix.contains('/'))
+        return from.refuse("a path that begins neither by '/' nor by './' is not compared as one",
+                           "write ./" + printable(prefix) +
+                               ", or the whole path; for what is no path, use a policy file with "
+                               "match");
     return begins_with(prefix);
 }
 

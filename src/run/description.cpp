@@ -2,10 +2,12 @@
 #include "run/description.hpp"
 #include <algorithm>
 #include <fmt/format.h>
+#include <glove/base/ascii.hpp>
 #include <glove/base/text.hpp>
 #include <iterator>
 #include <map>
 #include <sys/wait.h>
+#include <utility>
 
 namespace glove::run {
 
@@ -152,12 +154,40 @@ void write_plan(json& w, const container::plan& plan) {
     w.end_array();
 }
 
+// What an option is called whose value is nobody's to read.
+[[nodiscard]] auto names_secret(std::string_view option) -> bool {
+    constexpr std::string_view parts[] = {"token", "key",  "pass",   "secret",
+                                          "cred",  "auth", "header", "cookie"};
+    if (!option.starts_with('-')) return false;
+    std::string lower;
+    for (const char c : option) lower += to_lower(c);
+    return std::ranges::any_of(parts, [&](std::string_view part) { return lower.contains(part); });
+}
+
+// The words that start a server, without what may be a secret of it: what follows an option such
+// as --token, the value of NAME=VALUE, and who asks in a URL.
+[[nodiscard]] auto shown_words(const std::vector<std::string>& argv) -> std::vector<std::string> {
+    constexpr std::string_view hidden = "...", mark = "://";
+    std::vector<std::string> out;
+    bool is_value = false;
+    for (const auto& word : argv) {
+        const bool hide = std::exchange(is_value, names_secret(word) && !word.contains('='));
+        std::string shown = word.substr(0, word.find('='));
+        if (shown.size() < word.size()) shown += "=" + std::string{hidden};
+        const auto user = shown.find(mark), host = shown.rfind('@');
+        if (user != std::string::npos && host != std::string::npos && user < host)
+            shown.replace(user + mark.size(), host - user - mark.size(), hidden);
+        out.push_back(hide ? std::string{hidden} : std::move(shown));
+    }
+    return out;
+}
+
 // Never a value of a variable: it may be a secret.
 void write_upstream(json& w, const mcp::upstream_wish& upstream) {
     w.begin_object();
     w.member("name", upstream.name);
     w.begin_array("command");
-    for (const auto& word : upstream.argv) w.element(word);
+    for (const auto& word : shown_words(upstream.argv)) w.element(word);
     w.end_array();
     w.begin_array("environment");
     for (const auto& [name, value] : upstream.environment) w.element(name);
@@ -316,7 +346,7 @@ template<class Pick> auto names(const container::plan& plan, Pick pick) -> std::
     std::string out;
     for (const auto& upstream : request.what.upstreams) {
         out += fmt::format("  {}:", upstream.name);
-        for (const auto& word : upstream.argv) out += " " + printable(word);
+        for (const auto& word : shown_words(upstream.argv)) out += " " + printable(word);
         out += ", outside of the sandbox";
         std::string variables;
         for (const auto& [name, value] : upstream.environment) variables += " " + name;

@@ -150,7 +150,7 @@ void tell_after(const char* words) {
     std::optional<mediator> tools;
     if (request.mediation) {
         GLOVE_TRY(auto started,
-                  start_tools(*request.mediation,
+                  start_tools(*request.mediation, plan,
                               {records.run(), records.file(), request.audit_sync}, streams));
         tools.emplace(std::move(started));
     }
@@ -293,6 +293,7 @@ void tell_before(const container::plan& plan) {
     request.profile.control_paths = {places.state,
                                      places.state + "/audit",
                                      places.state + "/homes",
+                                     places.state + "/servers",
                                      places.state + "/credentials",
                                      places.configuration,
                                      places.configuration + "/config.toml"};
@@ -304,7 +305,7 @@ void tell_before(const container::plan& plan) {
     if (request.mediation) GLOVE_CHECK(plan_tools(*request.mediation, request.profile));
     GLOVE_TRY(auto plan, container::make_plan(request.profile));
     GLOVE_CHECK(note_own_program(plan));
-    if (request.mediation) GLOVE_CHECK(note_servers(*request.mediation, plan));
+    if (request.mediation) note_servers(*request.mediation, plan);
     if (request.explain) return explain(request, plan);
     tell_of_killed_runs(places.state);
     tell_before(plan);

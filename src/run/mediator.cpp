@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <glove/base/text.hpp>
+#include <glove/run/exec.hpp>
 #include <glove/run/mediation.hpp>
 #include <glove/sys/clock.hpp>
 #include <glove/sys/entropy.hpp>
@@ -44,9 +45,13 @@ constexpr std::size_t most_check_output = 4UL << 20;
     return sys::sealed_file(text, "mediation.settings");
 }
 
-[[nodiscard]] auto inherited_environment() -> std::vector<std::string> {
+[[nodiscard]] auto inherited_environment(const std::optional<std::string>& path = {})
+    -> std::vector<std::string> {
+    constexpr std::string_view name = "PATH=";
     std::vector<std::string> out;
-    for (char** variable = ::environ; *variable != nullptr; ++variable) out.emplace_back(*variable);
+    for (char** variable = ::environ; *variable != nullptr; ++variable)
+        if (!path || !std::string_view{*variable}.starts_with(name)) out.emplace_back(*variable);
+    if (path) out.push_back(std::string{name} + *path);
     return out;
 }
 
@@ -77,7 +82,8 @@ constexpr std::size_t most_check_output = 4UL << 20;
 } // namespace
 
 auto mediator::start(const kernel::mediation& what, std::optional<agent_ends> ends,
-                     std::string program) -> result<mediator> {
+                     std::string program, const std::optional<std::string>& path)
+    -> result<mediator> {
     GLOVE_TRY(program, find_mediator(std::move(program)));
     GLOVE_TRY(const auto settings, sealed_text(what));
     GLOVE_TRY(auto channel, sys::message_channel("mediation.channel"));
@@ -85,7 +91,7 @@ auto mediator::start(const kernel::mediation& what, std::optional<agent_ends> en
     if (!nothing) return fail_os("mediation.start", errno, "/dev/null");
     GLOVE_TRY(auto child, sys::spawn({.program = program,
                                       .arguments = {program_name},
-                                      .environment = inherited_environment(),
+                                      .environment = inherited_environment(path),
                                       .descriptors = {{0, ends ? ends->input : nothing},
                                                       {1, ends ? ends->output : nothing},
                                                       {2, sys::fd_ref::standard_error()},
@@ -214,9 +220,10 @@ auto rules_of(kernel::mediation what, std::string program) -> result<std::vector
     if (!has_ended(child, milliseconds_until(deadline)))
         return fail(errc::timed_out, "mediation.check", program_name);
     GLOVE_TRY(const auto info, child.wait());
-    if (info.si_code != CLD_EXITED || info.si_status != 0)
-        return fail(errc::invalid_input, "plan.rules", "the rules about tools were refused",
-                    "glove mcp check, with the same options, says why");
+    if (info.si_code != CLD_EXITED)
+        return fail(errc::io, "mediation.check", std::string{program_name} + " was killed");
+    if (info.si_status != 0)
+        return fail(errc::invalid_input, told_step, "the rules about tools were refused");
     std::vector<std::string> out;
     for (std::string_view rest{text}; !rest.empty();) {
         const auto line = rest.substr(0, rest.find('\n'));
@@ -240,7 +247,19 @@ auto put_on_record(kernel::mediation& what, const std::optional<std::string>& au
     return {};
 }
 
+auto server_directory(const kernel::mediation& of, const std::string& upstream) -> std::string {
+    return of.state + "/servers/" + upstream;
+}
+
+auto make_server_directories(const kernel::mediation& what) -> result<> {
+    for (const auto& upstream : what.upstreams)
+        if (upstream.directory == server_directory(what, upstream.name))
+            GLOVE_CHECK(sys::make_private_directory(*upstream.directory));
+    return {};
+}
+
 auto become_mediator(const kernel::mediation& what) -> result<> {
+    if (what.task != kernel::task::check) GLOVE_CHECK(make_server_directories(what));
     GLOVE_TRY(const auto program, find_mediator({}));
     GLOVE_TRY(const auto settings, sealed_text(what));
     return sys::become({.program = program,

@@ -25,9 +25,11 @@ struct agent_ends {
 class mediator {
 public:
     // With `ends` it serves the agent on its streams; otherwise by the socket of `serve`. The
-    // program is found beside this one when it is not named.
+    // program is found beside this one when it is not named. `path` stands for the caller's PATH.
     [[nodiscard]] static auto start(const kernel::mediation& what, std::optional<agent_ends> ends,
-                                    std::string program = {}) -> result<mediator>;
+                                    std::string program = {},
+                                    const std::optional<std::string>& path = {})
+        -> result<mediator>;
     mediator(mediator&&) noexcept = default;
     ~mediator();
 

@@ -1,10 +1,13 @@
 // Names what stands inside, and starts what stands outside.
 #include "run/tools.hpp"
 #include <algorithm>
+#include <cstdlib>
 #include <fcntl.h>
+#include <glove/run/mediation.hpp>
 #include <glove/sys/files.hpp>
 #include <glove/sys/spawn.hpp>
 #include <glove/wire/json_writer.hpp>
+#include <iterator>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,6 +26,43 @@ constexpr std::string_view tools_variable = "GLOVE_MCP_CONFIG";
     if (::pipe2(ends, O_CLOEXEC) != 0) return fail_os("mediation.streams");
     from = sys::unique_fd{ends[0]};
     to = sys::unique_fd{ends[1]};
+    return {};
+}
+
+// The writable grant that decides what is at the path: it lies there, or a link on the way to it,
+// or what there is of the way.
+[[nodiscard]] auto grant_over(const container::plan& plan, const std::string& path)
+    -> const container::tree_entry* {
+    auto where = container::resolve(path);
+    for (auto at = path; !where && at != "/";) {
+        at = sys::parent_of(at);
+        where = container::resolve(at);
+    }
+    const auto decides = [&](const container::tree_entry& entry) {
+        const auto has = [&](const std::string& of) { return sys::holds(entry.path, of); };
+        return entry.mode == container::access::write && entry.origin == container::origin::asked &&
+               (has(path) || (where && (has(where->real) ||
+                                        std::ranges::any_of(where->links, [&](const auto& link) {
+                                            return has(link.first);
+                                        }))));
+    };
+    const auto found = std::ranges::find_if(plan.tree, decides);
+    return found == plan.tree.end() ? nullptr : &*found;
+}
+
+[[nodiscard]] auto is_file(const std::string& path) -> bool {
+    struct ::stat found{};
+    return ::stat(path.c_str(), &found) == 0 && S_ISREG(found.st_mode);
+}
+
+// As glove-mediator finds it; empty when it will not.
+[[nodiscard]] auto program_in(std::string_view path, const std::string& name) -> std::string {
+    while (!path.empty()) {
+        const auto directory = path.substr(0, path.find(':'));
+        path.remove_prefix(std::min(directory.size() + 1, path.size()));
+        auto candidate = std::string{directory} + "/" + name;
+        if (is_file(candidate) && ::access(candidate.c_str(), X_OK) == 0) return candidate;
+    }
     return {};
 }
 
@@ -59,38 +99,62 @@ auto tools_listener(const container::plan& plan) -> std::size_t {
     return static_cast<std::size_t>(at - plan.listeners.begin());
 }
 
-auto start_tools(const mediation_request& wish, const shared_record& record, tool_streams& streams)
-    -> result<mediator> {
+auto search_path_of_servers(const container::plan& plan) -> search_path {
+    search_path out;
+    const char* const path = std::getenv("PATH");
+    for (std::string_view rest{path == nullptr ? "" : path}; !rest.empty();) {
+        const std::string each{rest.substr(0, rest.find(':'))};
+        rest.remove_prefix(std::min(each.size() + 1, rest.size()));
+        if (!each.starts_with('/')) continue;
+        if (grant_over(plan, each) != nullptr) out.left_out.push_back(each);
+        else out.kept += (out.kept.empty() ? "" : ":") + each;
+    }
+    return out;
+}
+
+auto start_tools(const mediation_request& wish, const container::plan& plan,
+                 const shared_record& record, tool_streams& streams) -> result<mediator> {
     auto what = wish.what;
     what.task = wish.on_streams ? kernel::task::serve : kernel::task::bridge;
     what.run = record.run;
     what.audit_log = record.file;
     what.audit_sync = record.sync;
-    if (!wish.on_streams) return mediator::start(what, {});
+    GLOVE_CHECK(make_server_directories(what));
+    const auto path = search_path_of_servers(plan).kept;
+    if (!wish.on_streams) return mediator::start(what, {}, {}, path);
     agent_ends ends;
     GLOVE_CHECK(make_pipe(streams.agent_input, ends.output));
     GLOVE_CHECK(make_pipe(ends.input, streams.agent_output));
-    return mediator::start(what, std::move(ends));
+    return mediator::start(what, std::move(ends), {}, path);
 }
 
-auto note_servers(const mediation_request& tools, container::plan& plan) -> result<> {
-    for (const auto& upstream : tools.what.upstreams)
+void note_servers(const mediation_request& tools, container::plan& plan) {
+    constexpr std::string_view danger =
+        ", so the command can decide what runs outside of the sandbox";
+    std::vector<std::string> notes;
+    const auto note = [&](const std::string& path, const std::string& what) {
+        if (const auto* const entry = grant_over(plan, path))
+            notes.push_back(entry->path + " may be changed and holds " + path + what +
+                            std::string{danger});
+    };
+    const auto search = search_path_of_servers(plan);
+    for (const auto& each : search.left_out)
+        notes.push_back("servers are not looked for in " + each +
+                        ", which PATH names: the command may change it");
+    for (const auto& upstream : tools.what.upstreams) {
+        const auto base = upstream.directory.value_or(tools.what.directory);
+        note(base, ", where the server " + upstream.name + " starts");
         for (const auto& word : upstream.argv) {
-            const auto& base = upstream.directory.value_or(tools.what.directory);
-            const auto path = word.starts_with('/') ? word : base + "/" + word;
+            const bool is_name = &word == upstream.argv.data() && !word.contains('/');
+            const auto path = is_name                 ? program_in(search.kept, word)
+                              : word.starts_with('/') ? word
+                                                      : base + "/" + word;
+            if (!is_file(path)) continue;
             const auto where = container::resolve(path);
-            struct ::stat found{};
-            if (!where || ::stat(where->real.c_str(), &found) != 0 || !S_ISREG(found.st_mode))
-                continue;
-            for (const auto& entry : plan.tree)
-                if (entry.mode == container::access::write &&
-                    entry.origin == container::origin::asked && sys::holds(entry.path, where->real))
-                    plan.notes.push_back(entry.path + " may be changed and holds " + where->real +
-                                         ", of which the server " + upstream.name +
-                                         " is made, so the command can decide what runs outside "
-                                         "of the sandbox");
+            note(where ? where->real : path, ", of which the server " + upstream.name + " is made");
         }
-    return {};
+    }
+    std::ranges::move(notes, std::back_inserter(plan.notes));
 }
 
 } // namespace glove::run

@@ -16,9 +16,17 @@ namespace glove::run {
 // streams.
 [[nodiscard]] auto tools_listener(const container::plan& plan) -> std::size_t;
 
-// A server starts again when it has died, so what it is made of counts during the run as well:
-// tells of what the agent could change.
-[[nodiscard]] auto note_servers(const mediation_request& tools, container::plan& plan) -> result<>;
+// The caller's PATH without what is no absolute path, and without what the agent may change:
+// neither a server nor what it starts is looked for there.
+struct search_path {
+    std::string kept;
+    std::vector<std::string> left_out; // for the second reason
+};
+[[nodiscard]] auto search_path_of_servers(const container::plan& plan) -> search_path;
+
+// A server starts again when it has died, so what it is made of and where it starts count during
+// the run as well: tells of what the agent could change.
+void note_servers(const mediation_request& tools, container::plan& plan);
 
 // The agent's standard input and output, when it speaks with its tools there.
 struct tool_streams {
@@ -30,7 +38,8 @@ struct shared_record {
     std::string run, file;
     bool sync = false;
 };
-[[nodiscard]] auto start_tools(const mediation_request& wish, const shared_record& record,
-                               tool_streams& streams) -> result<mediator>;
+[[nodiscard]] auto start_tools(const mediation_request& wish, const container::plan& plan,
+                               const shared_record& record, tool_streams& streams)
+    -> result<mediator>;
 
 } // namespace glove::run

@@ -329,6 +329,7 @@ TEST_F(Staging, AFailedCommitLeavesNothingBehindAndEndsTheSink) {
         ASSERT_FALSE(done);
         EXPECT_EQ(done.error().step, "file.write");
         EXPECT_EQ(done.error().os, kind == fault::no_space ? ENOSPC : EIO);
+        EXPECT_EQ(done.error().detail, "the audit record " + path + " could not be written");
         EXPECT_EQ(content(), "earlier\n");
         failing.how = fault::none;
         EXPECT_EQ(step_of(tried.stage(small_event())), "audit.broken");

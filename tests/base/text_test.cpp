@@ -29,6 +29,19 @@ TEST(Printable, ControlBytesAreSpeltOut) {
     EXPECT_EQ(printable("a b~\xc3\xbc"), "a b~\xc3\xbc");
 }
 
+TEST(Printable, WhatDrawsElsewhereOrNothingIsSpeltOut) {
+    EXPECT_EQ(printable("\u009b31m\u202ea\u200b\U000e0041"),
+              "\\u{9b}31m\\u{202e}a\\u{200b}\\u{e0041}");
+    EXPECT_EQ(printable("\x9b\xff\xe6\xbc"), "\\x9b\\xff\\xe6\\xbc");
+    EXPECT_EQ(printable("\u00a0\u6f22\U0001f600"), "\u00a0\u6f22\U0001f600");
+}
+
+TEST(PrintableJson, ItIsTheSameDocument) {
+    EXPECT_EQ(printable_json("{\"a\":\"\u009b\u202e\x7f\U000e0041\u00fc\\n\"}\n"),
+              R"({"a":"\u009b\u202e\u007f\udb40\udc41)"
+              "\u00fc\\n\"}\n");
+}
+
 TEST(InQuotes, ItIsAsciiInQuotes) {
     EXPECT_EQ(in_quotes(""), "''");
     EXPECT_EQ(in_quotes("a b~"), "'a b~'");

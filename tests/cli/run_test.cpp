@@ -1,4 +1,6 @@
+#include <filesystem>
 #include <fstream>
+#include <glove/sys/files.hpp>
 #include <glove/wire/json.hpp>
 #include <gmock/gmock.h>
 #include <support/program.hpp>
@@ -122,13 +124,122 @@ TEST(RunOptions, TheCommandNeverReadsWhereServersAndRulesStand) {
 TEST(RunOptions, AServerThatTheCommandCanReplaceIsTold) {
     const glove_program glove;
     put(glove, "server.py", "pass");
-    const auto said = [&](const char* access) {
-        return glove({"run", "--upstream", "a=python3,server.py", "--allow", "a.*", access, ".",
-                      "--explain", "--", "true"})
+    const auto said = [&](const char* access, const char* server = "a=python3,./server.py") {
+        return glove({"run", "--upstream", server, "--allow", "a.*", access, ".", "--explain", "--",
+                      "true"})
             .out;
     };
     EXPECT_THAT(said("--workspace"), HasSubstr("of which the server a is made"));
     EXPECT_THAT(said("--read"), Not(HasSubstr("of which the server a is made")));
+    // A name is no path, and that is told where it would be one.
+    const auto name = said("--workspace", "a=python3,server.py");
+    EXPECT_THAT(name, Not(HasSubstr("of which the server a is made")));
+    EXPECT_THAT(name, HasSubstr("'server.py' is no path here: write ./ in front of it"));
+    EXPECT_THAT(said("--workspace", "a=python3,other.py"), Not(HasSubstr("is no path here")));
+    // By a link that the command can turn.
+    glove.place().directory("tools");
+    std::ofstream{glove.place() / "tools/server.py"} << "pass";
+    std::filesystem::create_symlink(glove.place() / "tools", glove.work("link"));
+    EXPECT_THAT(said("--workspace", "a=python3,./link/server.py"),
+                HasSubstr("of which the server a is made"));
+}
+
+auto upstream_of(const std::optional<wire::json::value>& plan) -> const wire::json::value& {
+    return (*plan->find("mediation")->find("upstreams")->as_array())[0];
+}
+
+TEST(RunOptions, AServerStartsInADirectoryOfGlovesOwn) {
+    const glove_program glove;
+    const auto plan = explained(glove, {"--upstream", "a=true", "--allow", "a.*"});
+    ASSERT_TRUE(plan);
+    const auto place = glove.place() / "home/.local/state/glove/servers/a";
+    EXPECT_EQ(text_of(upstream_of(plan).find("directory")), place);
+    EXPECT_FALSE(std::filesystem::exists(place)); // explaining makes nothing
+    EXPECT_EQ(glove({"mcp", "check", "--upstream", "a=true", "--allow", "a.*"}).status, 0);
+    EXPECT_FALSE(std::filesystem::exists(place));
+    (void)glove({"mcp", "tools", "--upstream", "a=true", "--allow", "a.*"});
+    EXPECT_EQ(std::filesystem::status(place).permissions(), std::filesystem::perms::owner_all);
+    for (const auto* grant : {"/servers", "/servers/a"}) {
+        const auto got =
+            glove({"run", "--upstream", "a=true", "--allow", "a.*", "--read",
+                   glove.place() / "home/.local/state/glove" + grant, "--explain", "--", "true"});
+        EXPECT_EQ(got.status, 2) << got.out;
+    }
+}
+
+TEST(RunOptions, WhatIsWrittenAsAPathBeginsWhereTheCallerIs) {
+    const glove_program glove;
+    const auto desk = glove.work("");
+    const auto up = (glove.place() / "");
+    const auto plan = explained(
+        glove, {"--upstream", "a=./bin/x,.,..,./a,../b,.//./c,./../d,.hidden,..x,b,./,-c,./e/../f",
+                "--allow", "a.*"});
+    ASSERT_TRUE(plan);
+    const auto bare = desk.substr(0, desk.size() - 1);
+    EXPECT_EQ(texts_of(upstream_of(plan).find("command")),
+              (words{desk + "bin/x", bare, up.substr(0, up.size() - 1), desk + "a", up + "b",
+                     desk + "c", up + "d", ".hidden", "..x", "b", bare, "-c", desk + "e/../f"}));
+    const auto inner = explained(glove, {"--upstream", "a=bin/x", "--allow", "a.*"});
+    ASSERT_TRUE(inner);
+    EXPECT_EQ(texts_of(upstream_of(inner).find("command")), (words{desk + "bin/x"}));
+}
+
+TEST(RunOptions, ADirectoryOfAServerIsKeptAndToldWhereTheCommandMayChangeIt) {
+    const glove_program glove;
+    glove.place().directory("other");
+    const auto file = glove.place() / "other/servers.json";
+    const auto said = [&](const std::string& cwd, const char* access) {
+        std::ofstream{file} << R"({"mcpServers":{"a":{"command":"true","args":["./x"],"cwd":")"
+                            << cwd << R"("}}})";
+        return glove({"run", "--mcp-config", file, "--allow", "a.*", access, ".", "--explain", "--",
+                      "true"});
+    };
+    const auto told = said(glove.work("inner"), "--workspace"); // need not be there yet
+    EXPECT_THAT(told.out, HasSubstr("where the server a starts"));
+    EXPECT_THAT(told.out, HasSubstr("a: true ./x, outside"));
+    EXPECT_THAT(said(glove.work("inner"), "--read").out, Not(HasSubstr("where the server")));
+    EXPECT_THAT(said("/", "--workspace").out, Not(HasSubstr("where the server")));
+    expect_usage_error(said("inner", "--workspace"), "cwd is no absolute path");
+}
+
+TEST(RunOptions, NoServerIsLookedForWhereTheCommandMayWrite) {
+    const glove_program glove;
+    std::filesystem::create_directory(glove.work("bin"));
+    const auto notes = [&](const std::string& path, const char* access) {
+        return glove({"run", "--upstream", "a=true", "--allow", "a.*", access, ".", "--explain",
+                      "--", "true"},
+                     {{"PATH", path}})
+            .out;
+    };
+    const auto told = "servers are not looked for in " + glove.work("bin");
+    EXPECT_THAT(notes(glove.work("bin") + ":/usr/bin", "--workspace"), HasSubstr(told));
+    EXPECT_THAT(notes("/usr/bin:" + glove.work("bin"), "--workspace"), HasSubstr(told));
+    EXPECT_THAT(notes("/usr/bin:" + glove.work("bin/later"), "--workspace"), HasSubstr(told));
+    EXPECT_THAT(notes(glove.work("bin") + ":/usr/bin", "--read"), Not(HasSubstr(told)));
+    EXPECT_THAT(notes("/usr/bin:bin", "--workspace"), Not(HasSubstr("are not looked for")));
+}
+
+TEST(RunOptions, WhatMayBeASecretOfAServerIsNotShown) {
+    const glove_program glove;
+    const auto report = glove.place() / "report";
+    for (const auto* how : {"--explain", "--json", "--report"}) {
+        words all{"run", "--upstream",
+                  "a=true,--token,hidden1,--API-Key,hidden2,--password=hidden3,NAME=hidden4,"
+                  "db://me:hidden5@host/x,--header,A: hidden6,--secret,--port,3,-v,plain",
+                  "--allow", "a.*"};
+        if (std::string_view{how} == "--report") all.insert(all.end(), {how, report});
+        else all.emplace_back("--explain");
+        if (std::string_view{how} == "--json") all.emplace_back(how);
+        all.insert(all.end(), {"--", "true"});
+        const auto got = glove(all);
+        const auto text = std::string_view{how} == "--report"
+                              ? sys::read_file(report, 1 << 20).value_or("nothing")
+                              : got.out;
+        EXPECT_THAT(text + got.err, Not(HasSubstr("hidden"))) << how;
+        for (const auto* shown : {"--token", "--API-Key", "--password=...", "NAME=...",
+                                  "db://...@host/x", "--header", "-v", "plain"})
+            EXPECT_THAT(text, HasSubstr(shown)) << how;
+    }
 }
 
 TEST(RunOptions, AVariableGoesToOneServer) {
@@ -257,6 +368,7 @@ TEST(RunOptions, ARuleThatCannotBeUsedIsRefusedByExplain) {
         EXPECT_EQ(got.status, 2) << options.back();
         EXPECT_THAT(got.out, IsEmpty());
         EXPECT_THAT(got.err, HasSubstr("error["));
+        EXPECT_EQ(got.err.find("error["), got.err.rfind("error[")) << got.err; // told once
     }
 }
 

@@ -189,7 +189,11 @@ TEST(UpstreamFile, EachMemberHasItsType) {
     EXPECT_THAT(with(R"("env":{"A=B":"1"})"), HasSubstr("mcpServers.fs.env.A=B is no name"));
     EXPECT_THAT(with(R"("cwd":1)"), HasSubstr("mcpServers.fs.cwd is not a string"));
     EXPECT_THAT(with(R"("cwd":"")"), HasSubstr("mcpServers.fs.cwd is empty"));
-    EXPECT_EQ(with(R"("args":[],"env":{},"cwd":".")"), "");
+    EXPECT_EQ(with(R"("args":[],"env":{},"cwd":"/")"), "");
+    for (const auto* cwd : {".", "..", "work", "./work", "~", "~/work"})
+        EXPECT_THAT(with(R"("cwd":")" + std::string{cwd} + R"(")"),
+                    HasSubstr("mcpServers.fs.cwd is no absolute path"))
+            << cwd;
     for (const auto* text : {R"({"mcpServers":[]})", R"({"mcpServers":{"fs":[]}})", "{}", "[]",
                              R"({"servers":{"fs":{"command":"x"}}})"})
         EXPECT_THAT(refusal_of(text), HasSubstr("mcp.config: ")) << text;

@@ -112,6 +112,10 @@ TEST(Engine, NamesTheFlagTheWordAndTheMendOfAMistake) {
         {{.allow = {"fs.read"}, .allow_arg = {"fs.read:uri=file:///srv"}},
          "a file URI is not "
          "compared as a path"},
+        {{.allow = {"fs.read"}, .allow_arg = {"fs.read:path=out/"}},
+         "a path that begins neither by '/' nor by './' is not compared as one | write ./out/, or"},
+        {{.allow = {"fs.read"}, .allow_arg = {"fs.read:path=a/b"}}, "write ./a/b"},
+        {{.allow = {"fs.read"}, .allow_arg = {"fs.read:path=.hidden/b"}}, "write ./.hidden/b"},
         {{.allow = {"fs.read"}, .allow_arg = {"fs.read:url=https://a.example"}},
          "the host of the URL has no end | end it by '/'"},
         {{.allow = {"fs.read"}, .allow_arg = {"fs.read:path=/nosuch/glove/place"}},

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <sys/types.h>
+#include <utility>
 
 namespace glove::audit {
 
@@ -47,12 +48,13 @@ public:
     [[nodiscard]] auto commit() -> result<> override;
 
 private:
-    jsonl_sink(sys::unique_fd file, durability how, record_file_calls& calls)
-        : file_{std::move(file)}, how_{how}, calls_{&calls} {}
+    jsonl_sink(sys::unique_fd file, std::string path, durability how, record_file_calls& calls)
+        : file_{std::move(file)}, path_{std::move(path)}, how_{how}, calls_{&calls} {}
     [[nodiscard]] auto write_staged() -> result<>;
     [[nodiscard]] auto write_whole() -> result<>;
 
     sys::unique_fd file_;
+    std::string path_; // for messages
     durability how_;
     record_file_calls* calls_;
     std::string staged_; // whole lines

@@ -46,6 +46,9 @@ struct exec_request {
 // Runs to the end and returns the exit status. Errors are Glove's own failures only.
 [[nodiscard]] auto exec(exec_request request) -> result<int>;
 
+// The step of an error that glove-mediator has told on standard error already, with the reason.
+inline constexpr step_name told_step{"plan.rules"};
+
 // The status that tells what kind of failure an error of `exec` was.
 [[nodiscard]] auto status_of(const error& problem) -> exit_status;
 

@@ -13,11 +13,13 @@
 #include <fcntl.h>
 #include <glove/audit/jsonl.hpp>
 #include <glove/base/error_text.hpp>
+#include <glove/base/text.hpp>
 #include <glove/sys/entropy.hpp>
 #include <glove/sys/files.hpp>
 #include <glove/sys/standard_error.hpp>
 #include <malloc.h>
 #include <span>
+#include <unistd.h>
 
 namespace {
 
@@ -31,6 +33,12 @@ constexpr std::size_t longest_mediation = 32UL << 20;
 void report(error problem) {
     problem.detail.resize(std::min(problem.detail.find('\n'), problem.detail.size()));
     (void)sys::write_all(sys::fd_ref::standard_error(), error_text(problem));
+}
+
+// A server's text draws nothing on a terminal; a program that reads JSON gets it as it is.
+[[nodiscard]] auto print(const std::string& text, bool is_json) -> result<> {
+    const bool for_people = is_json && ::isatty(1) == 1;
+    return sys::write_all(sys::fd_ref::standard_output(), for_people ? printable_json(text) : text);
 }
 
 // For what is only looked at.
@@ -145,7 +153,7 @@ struct setting {
     else {
         GLOVE_TRY(out, print_pins(what, gate, *pins));
     }
-    GLOVE_CHECK(sys::write_all(sys::fd_ref::standard_output(), out.text));
+    GLOVE_CHECK(print(out.text, what.json));
     return out.status;
 }
 
@@ -165,7 +173,7 @@ struct setting {
         report(out.error());
         return wrong_use;
     }
-    const auto written = sys::write_all(sys::fd_ref::standard_output(), out->text);
+    const auto written = print(out->text, what.json);
     return written ? out->status : failed_to_start;
 }
 
