@@ -27,9 +27,11 @@ using std::chrono::seconds;
 inline constexpr unsigned most_malformed_lines = 100; // of an agent, in a row
 inline constexpr unsigned most_banner_lines = 64;     // of a server before its first answer
 inline constexpr unsigned most_pages = 1000;
-inline constexpr std::size_t most_asks = 64;           // open at one agent
-inline constexpr std::size_t most_subscriptions = 256; // of one agent
-inline constexpr std::size_t most_own_requests = 512;  // open at one server
+inline constexpr std::size_t most_asks = 64;              // open at one agent
+inline constexpr std::size_t most_subscriptions = 256;    // of one agent
+inline constexpr std::size_t most_own_requests = 512;     // open at one server
+inline constexpr std::size_t most_definition = 1UL << 20; // of a tool or another listed thing
+inline constexpr std::size_t most_members = 4096;         // of each object in one
 inline constexpr seconds between_listings{1};
 
 struct open_request {

@@ -165,6 +165,7 @@ void gateway::state::take_items(std::size_t of, listing_kind kind, const wire::j
     const auto& row = row_of(kind);
     std::vector<listed_item> made;
     std::set<std::string> keys;
+    std::size_t left_out = 0;
     for (const auto& item : items) {
         listed_item one{.key = *item.find(row.key)->as_string(), .visible = {}, .text = {}};
         const bool is_prompt = kind == listing_kind::prompts;
@@ -174,6 +175,11 @@ void gateway::state::take_items(std::size_t of, listing_kind kind, const wire::j
         if (!verdict.allowed || (is_prompt && !is_tool_name(one.visible)) ||
             !keys.insert(one.key).second)
             continue;
+        if (wire::json::to_text(item).size() > most_definition ||
+            has_wide_object(item, most_members)) {
+            ++left_out;
+            continue;
+        }
         {
             wire::json::writer to{one.text};
             to.begin_object();
@@ -186,6 +192,9 @@ void gateway::state::take_items(std::size_t of, listing_kind kind, const wire::j
         one.text = safe(one.text);
         made.push_back(std::move(one));
     }
+    if (left_out != 0)
+        out.note(std::to_string(left_out) + " " + std::string{row.member} + " of the server " +
+                 up.wish.name + " are left out: they are too long");
     const bool changed = !same_texts(list.items, made);
     list.items = std::move(made);
     if (changed) tell_ready_agents(row.changed);

@@ -1,6 +1,7 @@
 // A list of tools, judged: which of them an agent sees, and why not the others.
 #include "kernel/core.hpp"
 #include "kernel/texts.hpp"
+#include "kernel/visible_text.hpp"
 #include <glove/wire/json_writer.hpp>
 #include <map>
 
@@ -8,7 +9,6 @@ namespace glove::kernel {
 
 namespace {
 
-constexpr std::size_t most_definition = 1UL << 20;
 constexpr std::string_view changed_words =
     "the definition of this tool has changed since it was pinned; the operator has to accept it "
     "(glove mcp pin)";
@@ -47,6 +47,11 @@ void gateway::state::judge(tool& each) const {
                     "it can only be called as a task");
     if (wire::json::to_text(each.definition).size() > most_definition)
         return hide(each, "its definition is longer than 1 MiB", "its definition is too long");
+    if (has_wide_object(each.definition, most_members))
+        return hide(each,
+                    "an object of its definition has more than " + std::to_string(most_members) +
+                        " members",
+                    "its definition has too many members");
 }
 
 // Pins what is there for the first time, and hides what is not what it was.
@@ -116,6 +121,8 @@ void gateway::state::take_tools(std::size_t of, const wire::json::array& definit
         if (each.pin == policy::pin_state::changed)
             out.note("the tool " + each.qualified +
                      " is refused: its definition has changed since it was pinned (glove mcp pin)");
+    for (auto& each : made)
+        if (each.shown) each.text = agent_text(each);
     if (tools.replace(of, std::move(made))) tell_ready_agents("notifications/tools/list_changed");
 }
 

@@ -77,7 +77,8 @@ inline constexpr auto catalog_fields =
 // --- records ---
 
 // A record of a revocation has a descriptor of defaults, and one of a creation has the members of a
-// revocation at theirs. The rows allow both; `decode_exposure_record` asks for what belongs together.
+// revocation at theirs. The rows allow both; `decode_exposure_record` asks for what belongs
+// together.
 struct descriptor_in_record {
     std::uint8_t schema_version = 1;
     std::string exposure_id;

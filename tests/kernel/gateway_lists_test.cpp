@@ -293,6 +293,41 @@ TEST(List, AToolThatNeedsATaskIsHidden) {
     EXPECT_NE(list.find("up__o"), std::string::npos);
 }
 
+TEST(List, ADefinitionMayHaveSoManyMembersAndNoMore) {
+    const auto wide = [](const std::string& name, int members) {
+        std::string out;
+        for (int i = 0; i < members; ++i)
+            out.append(i == 0 ? "" : ",").append("'m" + std::to_string(i) + "':1");
+        return scene::tool(name, ",'annotations':{'x':{" + out + "}}");
+    };
+    scene s;
+    const auto a = s.ready(wide("fits", 4096) + "," + wide("wide", 4097));
+    const auto list = list_of(s, a);
+    EXPECT_NE(list.find("up__fits"), std::string::npos);
+    EXPECT_EQ(list.find("up__wide"), std::string::npos);
+    EXPECT_NE(s.gate().tools()[1].why.find("more than 4096 members"), std::string::npos);
+    s.agent(a, scene::call("1", "up__wide"));
+    EXPECT_NE(s.heard(a).find("policy denied"), std::string::npos);
+}
+
+TEST(List, AnotherServerThatGoesGivesANameBack) {
+    scene_options what;
+    what.upstreams = {"a", "a_"};
+    scene s{what};
+    s.start();
+    s.come_up(0, scene::tool("_b"));
+    s.come_up(1, scene::tool("b"));
+    const auto agent = s.enter();
+    EXPECT_NE(list_of(s, agent).find(q("'tools':[]")), std::string::npos);
+    s.pass(1s);
+    s.upstream(1, scene::notification("notifications/tools/list_changed"));
+    s.answer_lists(1, scene::tool("c"));
+    (void)s.heard(agent);
+    const auto list = list_of(s, agent);
+    EXPECT_NE(list.find("a___b"), std::string::npos);
+    EXPECT_NE(list.find("a___c"), std::string::npos);
+}
+
 TEST(List, NamesOfRulesThatNoServerHasAreTold) {
     scene_options what;
     what.rules = {{"up.echo", "up.ecko", "up.*"}, {"up.gone"}, {}, {}};

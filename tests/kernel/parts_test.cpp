@@ -55,6 +55,28 @@ TEST(VisibleText, NamesThatBecomeOneStayOne) {
     EXPECT_EQ(wire::json::to_text(visible_tree(tree)), R"({"a":1,"b":[""]})");
 }
 
+TEST(VisibleText, ManyMembersAreNoSearchForEach) {
+    wire::json::object many;
+    for (int i = 0; i < 200'000; ++i) many.push_back({"member" + std::to_string(i), i});
+    many.push_back({"member7\xe2\x80\x8b", "second"});
+    const auto began = std::chrono::steady_clock::now();
+    const auto seen = visible_tree(wire::json::value{std::move(many)});
+    EXPECT_EQ(seen.as_object()->size(), 200'000U);
+    EXPECT_EQ(*seen.find("member7"), wire::json::value{7});
+    EXPECT_LT(std::chrono::steady_clock::now() - began, 20s); // each with each takes minutes
+}
+
+TEST(VisibleText, WideObjectsAreFoundAtAnyDepth) {
+    const auto wide = [](int members) {
+        wire::json::object made;
+        for (int i = 0; i < members; ++i) made.push_back({std::to_string(i), i});
+        return wire::json::value{
+            wire::json::array{1, wire::json::object{{"deep", wire::json::value{std::move(made)}}}}};
+    };
+    EXPECT_FALSE(has_wide_object(wide(10), 10));
+    EXPECT_TRUE(has_wide_object(wide(11), 10));
+}
+
 TEST(Template, FitsWhatItMayHaveMade) {
     EXPECT_TRUE(fits_template("x:1", "x:{id}"));
     EXPECT_TRUE(fits_template("x:1/data", "x:{id}/data"));

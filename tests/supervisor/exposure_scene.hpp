@@ -21,16 +21,18 @@ inline auto retained_mode(std::uint64_t bytes = 32 * mib) -> supervisor::exposur
 }
 
 inline auto usual_root(std::string host_root = "/srv/work") -> supervisor::exposure_root {
-    return {"projects", std::move(host_root), {read_mode(), ephemeral_mode(64 * mib)},
-            86'400,     {"codex-safe", "pi-safe"}};
+    return {"projects",
+            std::move(host_root),
+            {read_mode(), ephemeral_mode(64 * mib)},
+            86'400,
+            {"codex-safe", "pi-safe"}};
 }
 inline auto usual_exposure_rules(std::string host_root = "/srv/work")
     -> supervisor::exposure_rules {
     return {1, {usual_root(std::move(host_root))}};
 }
 inline auto usual_create(std::string host_path = "/srv/work/proj") -> supervisor::create_exposure {
-    return {"proj", "projects",     std::move(host_path), "proj", {read_mode()},
-            3600,   {"codex-safe"}};
+    return {"proj", "projects", std::move(host_path), "proj", {read_mode()}, 3600, {"codex-safe"}};
 }
 // As if `usual_create` had found a directory with the identity of the known digests.
 inline auto made_up_source() -> supervisor::exposed_source {

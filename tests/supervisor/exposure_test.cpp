@@ -28,15 +28,9 @@ const auto* const source_digest =
     "8e2a0bb49864ca59394517295271f6495c93ea1e5c9ad0694c748fc8f8c0068d";
 
 auto usual_descriptor() -> exposure_descriptor {
-    exposure_descriptor out{"proj",
-                            1,
-                            "projects",
-                            source_digest,
-                            "",
-                            "proj",
-                            {test::read_mode()},
-                            3'601'000,
-                            {"codex-safe"}};
+    exposure_descriptor out{
+        "proj",        1, "projects", source_digest, "", "proj", {test::read_mode()}, 3'601'000,
+        {"codex-safe"}};
     out.scope_digest = scope_digest(out).value();
     return out;
 }
@@ -54,11 +48,11 @@ auto created_record() -> exposure_record {
 }
 auto revoked_record() -> exposure_record {
     const revoke_exposure what{"proj", 1};
-    return hashed({2,
-                   exposure_revoked{"revoke-1", request_digest("revoke-1", what).value(), "proj", 1,
-                                    5000},
-                   created_record().record_hash,
-                   {}});
+    return hashed(
+        {2,
+         exposure_revoked{"revoke-1", request_digest("revoke-1", what).value(), "proj", 1, 5000},
+         created_record().record_hash,
+         {}});
 }
 
 TEST(Exposure, HasTheDigestsThatOthersCompute) {
@@ -74,8 +68,10 @@ TEST(Exposure, HasTheDigestsThatOthersCompute) {
 }
 
 TEST(Exposure, ARecordHasTheHashThatItsRuleGives) {
-    EXPECT_EQ(created_record().record_hash, "3f052a3f4f3cdae22f21159b7200ae192a6a00c8f9bd3d04232b3418b7376e2b");
-    EXPECT_EQ(revoked_record().record_hash, "b18135d1c1cd727c1c0457d5a3e700105bd35a765e1f8d2eb48098b74b085fdb");
+    EXPECT_EQ(created_record().record_hash,
+              "3f052a3f4f3cdae22f21159b7200ae192a6a00c8f9bd3d04232b3418b7376e2b");
+    EXPECT_EQ(revoked_record().record_hash,
+              "b18135d1c1cd727c1c0457d5a3e700105bd35a765e1f8d2eb48098b74b085fdb");
 }
 
 template<class T>
@@ -101,8 +97,7 @@ TEST(Exposure, EveryMemberIsPartOfItsDigest) {
     expect_all_different<exposure_descriptor>(
         scope_digest, usual_descriptor(),
         {[](auto& d) { d.exposure_id += "x"; }, [](auto& d) { ++d.generation; },
-         [](auto& d) { d.root_id += "x"; },
-         [](auto& d) { d.source_identity_digest = digits('9'); },
+         [](auto& d) { d.root_id += "x"; }, [](auto& d) { d.source_identity_digest = digits('9'); },
          [](auto& d) { d.allowed_modes.front() = test::ephemeral_mode(); },
          [](auto& d) { d.allowed_modes.front().max_bytes = 1; },
          [](auto& d) { d.allowed_modes.front().cleanup_policy = cleanup_kind::remove; },
@@ -164,8 +159,7 @@ TEST(Exposure, ListsOfARequestMayComeInAnyOrderAndNothingTwice) {
     EXPECT_EQ(normalised(other).error().step, "exposure.unique");
     EXPECT_EQ(normalised(other).error().detail, "$.allowed_modes[4] appears twice");
     sorted.allowed_runtime_template_ids = {"a", "a"};
-    EXPECT_EQ(normalised(sorted).error().detail,
-              "$.allowed_runtime_template_ids[1] appears twice");
+    EXPECT_EQ(normalised(sorted).error().detail, "$.allowed_runtime_template_ids[1] appears twice");
 }
 
 TEST(Exposure, ThereAreThreeKindsOfModes) {
@@ -173,15 +167,14 @@ TEST(Exposure, ThereAreThreeKindsOfModes) {
     for (int a = 0; a < 4; ++a)
         for (int m = 0; m < 4; ++m)
             for (int c = 0; c < 2; ++c)
-                for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{1}, 32 * mib - 1,
-                                                  32 * mib, UINT64_MAX}) {
+                for (const std::uint64_t bytes :
+                     {std::uint64_t{0}, std::uint64_t{1}, 32 * mib - 1, 32 * mib, UINT64_MAX}) {
                     const exposure_mode mode{static_cast<access_kind>(a),
                                              static_cast<materialization_kind>(m), bytes,
                                              static_cast<cleanup_kind>(c)};
-                    const bool known =
-                        mode == test::read_mode() ||
-                        (bytes > 0 && mode == test::ephemeral_mode(bytes)) ||
-                        (bytes >= 32 * mib && mode == test::retained_mode(bytes));
+                    const bool known = mode == test::read_mode() ||
+                                       (bytes > 0 && mode == test::ephemeral_mode(bytes)) ||
+                                       (bytes >= 32 * mib && mode == test::retained_mode(bytes));
                     EXPECT_EQ(fault_of(mode).empty(), known) << a << m << c << bytes;
                     good += known ? 1 : 0;
                 }
@@ -198,16 +191,16 @@ TEST(Exposure, AModeIsWithinOneThatAllowsAsMuch) {
 }
 
 TEST(Exposure, WhatIsShownHoldsNothingOfTheHost) {
-    const catalog_entry entry{1,         "proj", 1, digits('d'), "proj", {test::read_mode()},
-                              3'601'000, {"codex-safe"}, exposure_state::active};
+    const catalog_entry entry{1,           "proj",         1,
+                              digits('d'), "proj",         {test::read_mode()},
+                              3'601'000,   {"codex-safe"}, exposure_state::active};
     const auto text = encode(entry).value();
-    EXPECT_EQ(text,
-              R"({"schema_version":1,"exposure_id":"proj","generation":1,"scope_digest":")" +
-                  digits('d') +
-                  R"(","display_label":"proj","allowed_modes":[{"access":"read",)"
-                  R"("materialization":"bind","max_bytes":0,"cleanup_policy":"retain"}],)"
-                  R"("expires_at_ms":3601000,"allowed_runtime_template_ids":["codex-safe"],)"
-                  R"("state":"active"})");
+    EXPECT_EQ(text, R"({"schema_version":1,"exposure_id":"proj","generation":1,"scope_digest":")" +
+                        digits('d') +
+                        R"(","display_label":"proj","allowed_modes":[{"access":"read",)"
+                        R"("materialization":"bind","max_bytes":0,"cleanup_policy":"retain"}],)"
+                        R"("expires_at_ms":3601000,"allowed_runtime_template_ids":["codex-safe"],)"
+                        R"("state":"active"})");
     EXPECT_EQ(decode_catalog_entry(text).value(), entry);
     test::expect_each_to_be_refused(
         catalog_fields, tree(encode(entry)), "",
@@ -235,8 +228,9 @@ TEST(Exposure, TheLargestRecordHasRoom) {
         fact.descriptor.allowed_modes.push_back(test::retained_mode(UINT64_MAX - 8 + i));
     fact.descriptor.allowed_runtime_template_ids.clear();
     for (char c = 0; c < 64; ++c)
-        fact.descriptor.allowed_runtime_template_ids.push_back(
-            std::string(126, 'a') + static_cast<char>('A' + c / 16) + static_cast<char>('a' + c % 16));
+        fact.descriptor.allowed_runtime_template_ids.push_back(std::string(126, 'a') +
+                                                               static_cast<char>('A' + c / 16) +
+                                                               static_cast<char>('a' + c % 16));
     fact.request_id = std::string(128, 'a');
     fact.host_path = "/" + std::string(4095, '"');
     record = hashed(record);

@@ -69,15 +69,12 @@ TEST(Validate, BoundsAreThoseOfOneProfileExactly) {
                         &resource_limits::wall_time_ms, &resource_limits::disk_bytes,
                         &resource_limits::terminal_output_bytes})
         for (const int step : {-1, 1})
-            EXPECT_EQ(after([&](auto& p) {
-                          p.limits.*member += static_cast<std::uint64_t>(step);
-                      }),
+            EXPECT_EQ(after([&](auto& p) { p.limits.*member += static_cast<std::uint64_t>(step); }),
                       no);
     EXPECT_EQ(after([](auto& p) { --p.limits.pids; }), no);
-    EXPECT_EQ(after([](auto& p) {
-                  p.limits = test::accepting_rules().resource_profiles[1].limits();
-              }),
-              "");
+    EXPECT_EQ(
+        after([](auto& p) { p.limits = test::accepting_rules().resource_profiles[1].limits(); }),
+        "");
 }
 
 TEST(Validate, APlanIsOfThisRevisionAndOfThisTime) {
@@ -103,9 +100,9 @@ TEST(Validate, AFormThatIsWrongIsSeenWhoeverMadeThePlan) {
     EXPECT_EQ(after([](auto& p) { p.runtime_id = "a b"; }).substr(0, 12), "wire.grammar");
     EXPECT_EQ(after([](auto& p) { p.limits.pids = 0; }).substr(0, 10), "wire.range");
     EXPECT_EQ(after([](auto& p) { p.schema_version = 2; }).substr(0, 11), "wire.choice");
-    EXPECT_EQ(after([](auto& p) { p.secret_handles = {"codex-token", "codex-token"}; })
-                  .substr(0, 10),
-              "plan.order");
+    EXPECT_EQ(
+        after([](auto& p) { p.secret_handles = {"codex-token", "codex-token"}; }).substr(0, 10),
+        "plan.order");
 }
 
 // --- grants of version 1 ---
@@ -300,8 +297,9 @@ TEST(ValidateRefinement, RunsHereOnly) {
     rules.runtime_templates.back().sandbox_backend = backend_kind::apple_container;
     auto plan = test::refinement_plan();
     plan.sandbox_backend = backend_kind::apple_container;
-    EXPECT_EQ(verdict(plan, rules),
-              "plan.refinement $.sandbox_backend is not linux_production, which a refinement needs");
+    EXPECT_EQ(
+        verdict(plan, rules),
+        "plan.refinement $.sandbox_backend is not linux_production, which a refinement needs");
 }
 
 TEST(ValidateRefinement, HasNoPathsInEitherVersion) {
@@ -325,8 +323,7 @@ class ValidateExposure : public testing::Test {
 protected:
     ValidateExposure() {
         place.directory("root/proj");
-        policy.emplace(
-            exposure_policy::freeze(test::usual_exposure_rules(place / "root")).value());
+        policy.emplace(exposure_policy::freeze(test::usual_exposure_rules(place / "root")).value());
         const auto decision =
             decide_create(ledger, *policy, "k", test::usual_create(place / "root/proj"), now);
         test::prepared(decision && ledger.apply(*decision->record), "create");
@@ -377,7 +374,8 @@ TEST_F(ValidateExposure, AGrantLastsAsLongAsTheExposureRoundedDown) {
 TEST_F(ValidateExposure, WithoutExposuresAPlanMayHaveNoGrantsAndNoOther) {
     auto plan = test::plan_of_version_2();
     plan.grants = std::vector{grant};
-    EXPECT_EQ(verdict(plan), "plan.exposures $.path_grants needs exposures, and none are configured");
+    EXPECT_EQ(verdict(plan),
+              "plan.exposures $.path_grants needs exposures, and none are configured");
     plan.grants = std::vector<exposure_grant>{};
     EXPECT_EQ(verdict(plan), "");
 }
@@ -397,7 +395,8 @@ TEST(Startable, APlanOfATemplateWithALaunch) {
     plan.egress_policy_id = "deny-all";
     EXPECT_EQ(start(), "");
     rules.secret_mounts[0].runtime_id = "pi";
-    EXPECT_EQ(start(), prefix + "secret_handles names a secret that is not mounted for the runtime");
+    EXPECT_EQ(start(),
+              prefix + "secret_handles names a secret that is not mounted for the runtime");
     plan.secret_handles.clear();
     plan.grants = std::vector{test::workspace_grant()};
     EXPECT_EQ(start(), "");
@@ -405,7 +404,8 @@ TEST(Startable, APlanOfATemplateWithALaunch) {
     grant.materialization = materialization_kind::git_worktree;
     plan.grants = std::vector{grant};
     EXPECT_EQ(start(),
-              prefix + "path_grants[0].materialization is not copy, and only copies are written to");
+              prefix +
+                  "path_grants[0].materialization is not copy, and only copies are written to");
     grant.access = access_kind::direct_write;
     plan.grants = std::vector{grant};
     EXPECT_EQ(start(), prefix + "path_grants[0].access is direct_write, and nothing writes to the "
