@@ -70,7 +70,9 @@ void gateway::state::relist(std::size_t of, listing_kind kind) {
 
 void gateway::state::ask_page(std::size_t of, listing_kind kind, std::string_view cursor) {
     auto& up = ups[of];
-    auto* made = calls.open(now, up.start_timeout);
+    // All pages have the time of one, and at a start all of it is one.
+    const auto since = up.now == upstream::phase::listing ? up.began : up.at(kind).began;
+    auto* made = calls.open(now, std::max(since + up.start_timeout - now, nanoseconds{}));
     if (made == nullptr) return list_failed(of, kind, "too many requests are open");
     made->kind = call_kind::listing;
     made->list = kind;
@@ -90,8 +92,8 @@ void gateway::state::list_failed(std::size_t of, listing_kind kind, std::string_
     list.running = false;
     list.gathered.clear();
     list.cursors.clear();
-    out.note("the list of " + std::string{row_of(kind).member} + " of the server " + up.wish.name +
-             " was not taken: " + std::string{why});
+    note(up, "the list of " + std::string{row_of(kind).member} + " of the server " + up.wish.name +
+                 " was not taken: " + std::string{why});
     // Of this life, there is none: what an earlier one said does not hold.
     if (up.now == upstream::phase::listing) forget_list(of, kind);
     come_up_when_listed(of);
@@ -175,7 +177,8 @@ void gateway::state::take_items(std::size_t of, listing_kind kind, const wire::j
         if (!verdict.allowed || (is_prompt && !is_tool_name(one.visible)) ||
             !keys.insert(one.key).second)
             continue;
-        if (wire::json::to_text(item).size() > most_definition ||
+        const auto longest = kind == listing_kind::templates ? longest_template : longest_key;
+        if (one.key.size() > longest || wire::json::to_text(item).size() > most_definition ||
             has_wide_object(item, most_members)) {
             ++left_out;
             continue;
@@ -193,8 +196,8 @@ void gateway::state::take_items(std::size_t of, listing_kind kind, const wire::j
         made.push_back(std::move(one));
     }
     if (left_out != 0)
-        out.note(std::to_string(left_out) + " " + std::string{row.member} + " of the server " +
-                 up.wish.name + " are left out: they are too long");
+        note(up, std::to_string(left_out) + " " + std::string{row.member} + " of the server " +
+                     up.wish.name + " are left out: they are too long");
     const bool changed = !same_texts(list.items, made);
     list.items = std::move(made);
     if (changed) tell_ready_agents(row.changed);

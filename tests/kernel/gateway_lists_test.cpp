@@ -473,6 +473,68 @@ TEST_F(Pins, LookingPinsNothing) {
     EXPECT_EQ(s.gate().tools()[0].pin, policy::pin_state::first_use);
 }
 
+TEST_F(Pins, AreOfToolsThatTheRulesShow) {
+    auto pins = store();
+    scene_options what;
+    what.pins = &pins;
+    what.rules = {{"up.echo"}, {}, {}, {}};
+    scene s{what};
+    const auto a = s.ready(scene::tool("echo") + "," + scene::tool("other"));
+    EXPECT_NE(list_of(s, a).find("up__echo"), std::string::npos);
+    ASSERT_EQ(pins.all().size(), 1U);
+    EXPECT_EQ(pins.all()[0].subject, "echo");
+}
+
+TEST_F(Pins, OneToolThatCannotBePinnedHidesNoOther) {
+    auto pins = store();
+    const std::string fits(1024, 'n'), longer(1025, 'n');
+    scene_options what;
+    what.pins = &pins;
+    what.gateway.renames = {{"fits", "up." + fits}, {"longer", "up." + longer}};
+    scene s{what};
+    const auto a =
+        s.ready(scene::tool("echo") + "," + scene::tool(fits) + "," + scene::tool(longer));
+    const auto list = list_of(s, a);
+    EXPECT_NE(list.find("up__echo"), std::string::npos);
+    EXPECT_NE(list.find(q("'fits'")), std::string::npos);
+    EXPECT_EQ(list.find(q("'longer'")), std::string::npos);
+    EXPECT_TRUE(s.notes.empty());
+}
+
+TEST_F(Pins, BeyondTheShareOfAServerItsToolsAreHidden) {
+    auto pins = store();
+    scene_options what;
+    what.pins = &pins;
+    what.upstreams = {"greedy", "good"};
+    scene s{what};
+    s.start();
+    std::string many;
+    for (int i = 0; i < 2049; ++i)
+        many.append(i == 0 ? "" : ",").append(scene::tool("t" + std::to_string(i)));
+    s.come_up(0, many);
+    s.come_up(1, scene::tool("echo"));
+    const auto list = list_of(s, s.enter());
+    EXPECT_NE(list.find(q("'greedy__t2047'")), std::string::npos);
+    EXPECT_EQ(list.find(q("'greedy__t2048'")), std::string::npos);
+    EXPECT_NE(list.find("good__echo"), std::string::npos);
+    EXPECT_NE(s.gate().tools()[2048].why.find("as many pins as one may have"), std::string::npos);
+}
+
+TEST_F(Pins, WhatIsShownBesideADefinitionIsPinnedToo) {
+    auto pins = store();
+    scene_options what;
+    what.pins = &pins;
+    for (const std::string member : {"_meta", "icons"}) {
+        scene s{what};
+        const auto name = "t" + member;
+        (void)s.ready(scene::tool(name, ",'" + member + "':{'a':'kind'}"));
+        scene again{what};
+        const auto a = again.ready(scene::tool(name, ",'" + member + "':{'a':'evil'}"));
+        EXPECT_EQ(list_of(again, a).find("evil"), std::string::npos);
+        EXPECT_EQ(again.gate().tools()[0].pin, policy::pin_state::changed);
+    }
+}
+
 } // namespace
 
 } // namespace glove::kernel
