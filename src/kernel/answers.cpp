@@ -35,7 +35,8 @@ void gateway::state::malformed_answer(std::size_t from, const mcp::refusal& why)
     if (up.now == upstream::phase::initializing) {
         // What servers print before they speak.
         if (++up.malformed == 1)
-            out.note("the server " + up.wish.name +
+            note(up,
+                 "the server " + up.wish.name +
                      " writes to its stdout what is no message, which is skipped before its first "
                      "answer and ends it afterwards");
         if (up.malformed <= most_banner_lines) return;
@@ -65,7 +66,7 @@ void gateway::state::upstream_answer(std::size_t from, const mcp::message& what)
     switch (meant->kind) {
     case call_kind::initialize: return initialized(*meant, what);
     case call_kind::listing: return finish_page(*meant, what);
-    case call_kind::own: return close_call(*meant, audit::status::ok, {}, {});
+    case call_kind::own: return finish_own(*meant);
     case call_kind::relayed: return finish_relayed(*meant, what);
     case call_kind::tool: break;
     }
@@ -77,10 +78,11 @@ void gateway::state::upstream_answer(std::size_t from, const mcp::message& what)
 void gateway::state::due(call& of) {
     const std::size_t to = of.upstream;
     auto& up = ups[to];
+    const bool is_start = of.kind == call_kind::initialize || of.kind == call_kind::listing;
+    const auto patience = is_start ? up.start_timeout : of.deadline - of.began;
     const auto took =
         "did not answer within " +
-        std::to_string(
-            std::chrono::duration_cast<std::chrono::milliseconds>(of.deadline - of.began).count()) +
+        std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(patience).count()) +
         " ms";
     if (of.kind == call_kind::initialize) {
         calls.close(of);
@@ -95,7 +97,7 @@ void gateway::state::due(call& of) {
             return fail_upstream(to, code::timed_out, "the server " + up.wish.name + " " + took,
                                  took + " (--start-timeout)");
         list_failed(to, kind, took);
-    } else if (of.kind == call_kind::own) close_call(of, audit::status::ok, {}, {});
+    } else if (of.kind == call_kind::own) finish_own(of);
     else fail_call(of, code::timed_out, "the server " + up.wish.name + " " + took, took);
     if (!is_over() && out.waiting_for_upstream(to) < most_waiting_bytes)
         out.to_upstream(to, mcp::notification_text("notifications/cancelled", cancelled));

@@ -3,6 +3,18 @@
 
 namespace glove::kernel {
 
+namespace {
+
+// Short texts keep their room for the next one.
+void clear(std::string& text) noexcept {
+    constexpr std::size_t most_kept = 256;
+    if (text.capacity() > most_kept)
+        std::string{}.swap(text); // which an assignment would not give back
+    else text.clear();
+}
+
+} // namespace
+
 call_table::call_table() : slots_(capacity) {
     free_.reserve(capacity);
     for (std::size_t i = capacity; i-- > 0;) free_.push_back(static_cast<std::uint16_t>(i));
@@ -21,8 +33,9 @@ auto call_table::line_for(std::chrono::nanoseconds patience) -> std::uint16_t {
     return static_cast<std::uint16_t>(lines_.size() - 1);
 }
 
-auto call_table::open(std::chrono::nanoseconds now, std::chrono::nanoseconds patience) -> call* {
-    if (free_.empty()) return nullptr;
+auto call_table::open(std::chrono::nanoseconds now, std::chrono::nanoseconds patience,
+                      std::size_t reserved) -> call* {
+    if (!has_room(reserved)) return nullptr;
     const auto index = free_.back();
     free_.pop_back();
     auto& slot = slots_[index];
@@ -43,13 +56,9 @@ void call_table::close(call& over) noexcept {
     auto& queue = lines_[over.line];
     (over.previous == call::none ? queue.first : slots_[over.previous].next) = over.next;
     (over.next == call::none ? queue.last : slots_[over.next].previous) = over.previous;
-    // Texts keep their room for the next one.
     over.id = 0;
     over.session = no_session;
-    over.agent_id.clear();
-    over.token.clear();
-    over.subject.clear();
-    over.uri.clear();
+    for (auto* text : {&over.agent_id, &over.token, &over.subject, &over.uri}) clear(*text);
     over.subscribes = false;
     over.what.reset();
     free_.push_back(index);

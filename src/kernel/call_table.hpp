@@ -23,10 +23,15 @@ enum class call_kind : std::uint8_t {
     own,     // of Glove; nobody waits for the answer
 };
 
+// What Glove asks by itself.
+enum class own_kind : std::uint8_t { level, subscription };
+inline constexpr std::size_t own_kinds = 2;
+
 struct call {
     std::uint64_t id = 0; // 0: free
     call_kind kind{};
     listing_kind list{}; // of `listing`
+    own_kind own{};      // of `own`
     std::uint32_t upstream = 0;
     session_id session = no_session;
     std::uint64_t number = 0;         // of the record
@@ -48,9 +53,12 @@ class call_table {
 public:
     static constexpr std::size_t capacity = 2048;
     call_table();
-    // Null when it is full.
-    [[nodiscard]] auto open(std::chrono::nanoseconds now, std::chrono::nanoseconds patience)
-        -> call*;
+    // Null when no more than `reserved` slots are free.
+    [[nodiscard]] auto open(std::chrono::nanoseconds now, std::chrono::nanoseconds patience,
+                            std::size_t reserved = 0) -> call*;
+    [[nodiscard]] auto has_room(std::size_t reserved) const noexcept -> bool {
+        return free_.size() > reserved;
+    }
     [[nodiscard]] auto find(std::uint64_t id) noexcept -> call* {
         auto& slot = slots_[id % capacity];
         return id != 0 && slot.id == id ? &slot : nullptr;

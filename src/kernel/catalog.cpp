@@ -13,8 +13,19 @@ namespace {
 // With all of them, an answer is still one that goes through.
 constexpr std::size_t most_text = 8UL << 20;
 
-// As the agent sees it: the name is Glove's, what cannot be seen is gone.
-[[nodiscard]] auto agent_text(const tool& of) -> std::string {
+// What a server listed stays as it is: what it collides with may go.
+[[nodiscard]] auto hidden(const tool& of, std::string why, std::string refusal)
+    -> std::shared_ptr<const tool> {
+    auto copy = std::make_shared<tool>(of);
+    copy->shown = false;
+    copy->why = std::move(why);
+    copy->refusal = std::move(refusal);
+    return copy;
+}
+
+} // namespace
+
+auto agent_text(const tool& of) -> std::string {
     std::string out;
     {
         wire::json::writer to{out};
@@ -27,13 +38,6 @@ constexpr std::size_t most_text = 8UL << 20;
     }
     return safe(out);
 }
-
-void hide(tool& which, std::string why) {
-    which.shown = false;
-    which.why = std::move(why);
-}
-
-} // namespace
 
 auto is_tool_name(std::string_view name) noexcept -> bool {
     return !name.empty() && name.size() <= 128 && std::ranges::all_of(name, [](char c) {
@@ -61,39 +65,40 @@ auto catalog::shows_any_of(std::size_t upstream) const -> bool {
 }
 
 auto catalog::replace(std::size_t upstream, std::vector<tool> tools) -> bool {
-    by_upstream_[upstream] = std::move(tools);
+    auto& known = by_upstream_[upstream];
+    known.clear();
+    for (auto& each : tools) known.push_back(std::make_shared<tool>(std::move(each)));
     const auto before = std::move(text_);
     rebuild();
     return before != text_;
 }
 
 void catalog::rebuild() {
-    std::vector<std::shared_ptr<tool>> made;
+    all_.clear();
     std::map<std::string_view, std::size_t> shown;
     for (const auto& [upstream, tools] : by_upstream_)
-        for (const auto& each : tools) made.push_back(std::make_shared<tool>(each));
-    for (const auto& each : made)
-        if (each->shown) ++shown[each->visible];
-    for (const auto& each : made)
-        if (each->shown && shown[each->visible] > 1) {
-            hide(*each, "another tool has the name " + each->visible + " too");
-            each->refusal = "more than one tool has this name";
+        for (const auto& each : tools) {
+            all_.push_back(each);
+            if (each->shown) ++shown[each->visible];
         }
     text_ = "[";
     shown_ = 0;
-    for (const auto& each : made) {
+    for (auto& each : all_) {
         if (!each->shown) continue;
-        auto text = agent_text(*each);
-        if (text_.size() + text.size() > most_text) {
-            hide(*each, "the definitions of all tools are longer than 8 MiB");
-            each->refusal = "the definitions of all tools are too long";
+        if (shown[each->visible] > 1) {
+            each = hidden(*each, "another tool has the name " + each->visible + " too",
+                          "more than one tool has this name");
+            continue;
+        }
+        if (text_.size() + each->text.size() > most_text) {
+            each = hidden(*each, "the definitions of all tools are longer than 8 MiB",
+                          "the definitions of all tools are too long");
             continue;
         }
         if (shown_++ != 0) text_ += ',';
-        text_ += text;
+        text_ += each->text;
     }
     text_ += ']';
-    all_.assign(made.begin(), made.end());
     by_name_.clear();
     // One that is shown has the name before one that is not; of two that are not, both are denied.
     for (const auto& each : all_)

@@ -34,6 +34,7 @@ struct tool {
     bool shown = false;
     std::string why;     // it is hidden: for the operator
     std::string refusal; // for the agent; empty: the rules decide about a call
+    std::string text;    // of one that is shown: the definition for agents
     policy::tool_limits limits;
     bool metered = false, redacted = false;
     std::uint64_t result_bytes = 0;
@@ -54,6 +55,9 @@ struct naming {
     [[nodiscard]] auto visible(std::string_view upstream, std::string_view name) const
         -> std::string;
 };
+// The definition as agents see it: the name is Glove's, what cannot be seen is gone.
+[[nodiscard]] auto agent_text(const tool& of) -> std::string;
+
 // 1 to 128 of A-Z a-z 0-9 _ . -
 [[nodiscard]] auto is_tool_name(std::string_view name) noexcept -> bool;
 
@@ -80,7 +84,7 @@ private:
     };
     void rebuild();
 
-    std::map<std::size_t, std::vector<tool>> by_upstream_;
+    std::map<std::size_t, std::vector<std::shared_ptr<const tool>>> by_upstream_;
     std::vector<std::shared_ptr<const tool>> all_;
     std::unordered_map<std::string, std::shared_ptr<const tool>, text_hash, std::equal_to<>>
         by_name_;

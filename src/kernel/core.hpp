@@ -18,6 +18,7 @@
 #include <deque>
 #include <glove/kernel/gateway.hpp>
 #include <glove/mcp/message.hpp>
+#include <set>
 
 namespace glove::kernel {
 
@@ -29,7 +30,15 @@ inline constexpr unsigned most_banner_lines = 64;     // of a server before its 
 inline constexpr unsigned most_pages = 1000;
 inline constexpr std::size_t most_asks = 64;           // open at one agent
 inline constexpr std::size_t most_subscriptions = 256; // of one agent
-inline constexpr std::size_t most_own_requests = 512;  // open at one server
+inline constexpr std::size_t most_unsettled = most_sessions * most_subscriptions; // of a server
+inline constexpr std::size_t longest_key = 8UL << 10;      // a URI, or the name of a prompt
+inline constexpr std::size_t longest_template = 4UL << 10; // of URIs
+inline constexpr std::size_t most_meta = 16UL << 10;
+// Slots of the table of calls that are kept for starts and lists of servers.
+inline constexpr std::size_t reserved_slots = 512;
+inline constexpr std::size_t most_definition = 1UL << 20; // of a tool or another listed thing
+inline constexpr std::size_t most_members = 4096;         // of each object in one
+inline constexpr std::size_t most_notes_of_server = 64;
 inline constexpr seconds between_listings{1};
 
 struct open_request {
@@ -103,11 +112,15 @@ struct upstream {
     std::string instructions, instructions_digest, instructions_raw;
     policy::pin_state instructions_pin = policy::pin_state::first_use;
     unsigned malformed = 0;
-    int level = -1;               // of log messages, as it was told
-    std::size_t own_requests = 0; // open
+    int level = -1; // of log messages, as it was told
+    // One request of Glove's own of each kind is open at a time; what changes meanwhile is sent
+    // afterwards, as it is then.
+    std::array<bool, own_kinds> own_open{};
+    std::set<std::string, std::less<>> unsettled; // URIs of subscriptions to be told of
     nanoseconds began{}, came_up{}, rest_until{}, pause{};
-    std::uint64_t number = 0; // of the record of its start; 0: it has an outcome
-    std::string tail;         // of its stderr
+    std::uint64_t number = 0;                // of the record of its start; 0: it has an outcome
+    std::set<std::string, std::less<>> said; // to the operator
+    std::string tail;                        // of its stderr
     std::deque<nanoseconds> restarts;
     std::array<listing, listing_kinds> lists;
     nanoseconds start_timeout{}, call_timeout{};
@@ -174,7 +187,8 @@ struct gateway::state {
         -> std::string_view; // a complaint
     void finish_tool(call& of, const mcp::message& answer);
     void finish_tool_failure(call& of, const mcp::message& answer);
-    // A call of an agent; null when it was refused, with an answer.
+    void finish_redacted_failure(call& of, std::string_view failure);
+    // A call of an agent.
     struct wanted_call {
         session_id from;
         std::string_view id;
@@ -183,6 +197,9 @@ struct gateway::state {
         std::string_view subject;     // of the record
         const std::string* arguments; // of the record; may be null
     };
+    // Whether it could be opened; otherwise it was refused, with an answer.
+    [[nodiscard]] auto has_room(const wanted_call& what) -> bool;
+    // After `has_room`; null when it could not be put on record.
     [[nodiscard]] auto open_call(const wanted_call& what) -> call*;
     // Closes it: the record, and then `message` for the agent; empty for none.
     void close_call(call& of, audit::status status, std::string_view why, std::string message);
@@ -218,7 +235,17 @@ struct gateway::state {
     void send_level(std::size_t to);
     void subscribe_again(std::size_t to);
     void forget_subscription(const subscription& which);
-    void own_request(std::size_t to, std::string_view method, std::string_view params);
+    void send_subscription(std::size_t to); // the next that is not as it should be
+    [[nodiscard]] auto is_subscribed(std::size_t at, std::string_view uri) -> bool; // or soon
+    [[nodiscard]] auto open_subscriptions(const session& of) -> std::size_t; // not answered yet
+    void finish_own(call& of);
+    // False when it cannot be sent now.
+    auto own_request(std::size_t to, own_kind kind, std::string_view method,
+                     std::string_view params) -> bool;
+
+    // What the operator is told of a server: each thing once, and not without end, so that no
+    // server speaks for all.
+    void note(upstream& of, std::string words);
 
     // upstreams.cpp
     void start_upstream(std::size_t which);

@@ -106,6 +106,14 @@ void gateway::state::advance() {
     let_agents_in();
 }
 
+void gateway::state::note(upstream& of, std::string words) {
+    if (of.said.size() > most_notes_of_server || of.said.contains(words)) return;
+    if (of.said.size() == most_notes_of_server)
+        words = "there is more to say of the server " + of.wish.name + ", which is left out";
+    of.said.insert(words);
+    out.note(std::move(words));
+}
+
 void gateway::state::let_agents_in() {
     if (unwelcome == 0 || is_over() || !is_ready()) return;
     for (session_id i = 0; i < sessions.size(); ++i)

@@ -70,7 +70,9 @@ void gateway::state::relist(std::size_t of, listing_kind kind) {
 
 void gateway::state::ask_page(std::size_t of, listing_kind kind, std::string_view cursor) {
     auto& up = ups[of];
-    auto* made = calls.open(now, up.start_timeout);
+    // All pages have the time of one, and at a start all of it is one.
+    const auto since = up.now == upstream::phase::listing ? up.began : up.at(kind).began;
+    auto* made = calls.open(now, std::max(since + up.start_timeout - now, nanoseconds{}));
     if (made == nullptr) return list_failed(of, kind, "too many requests are open");
     made->kind = call_kind::listing;
     made->list = kind;
@@ -90,8 +92,8 @@ void gateway::state::list_failed(std::size_t of, listing_kind kind, std::string_
     list.running = false;
     list.gathered.clear();
     list.cursors.clear();
-    out.note("the list of " + std::string{row_of(kind).member} + " of the server " + up.wish.name +
-             " was not taken: " + std::string{why});
+    note(up, "the list of " + std::string{row_of(kind).member} + " of the server " + up.wish.name +
+                 " was not taken: " + std::string{why});
     // Of this life, there is none: what an earlier one said does not hold.
     if (up.now == upstream::phase::listing) forget_list(of, kind);
     come_up_when_listed(of);
@@ -165,6 +167,7 @@ void gateway::state::take_items(std::size_t of, listing_kind kind, const wire::j
     const auto& row = row_of(kind);
     std::vector<listed_item> made;
     std::set<std::string> keys;
+    std::size_t left_out = 0;
     for (const auto& item : items) {
         listed_item one{.key = *item.find(row.key)->as_string(), .visible = {}, .text = {}};
         const bool is_prompt = kind == listing_kind::prompts;
@@ -174,6 +177,12 @@ void gateway::state::take_items(std::size_t of, listing_kind kind, const wire::j
         if (!verdict.allowed || (is_prompt && !is_tool_name(one.visible)) ||
             !keys.insert(one.key).second)
             continue;
+        const auto longest = kind == listing_kind::templates ? longest_template : longest_key;
+        if (one.key.size() > longest || wire::json::to_text(item).size() > most_definition ||
+            has_wide_object(item, most_members)) {
+            ++left_out;
+            continue;
+        }
         {
             wire::json::writer to{one.text};
             to.begin_object();
@@ -186,6 +195,9 @@ void gateway::state::take_items(std::size_t of, listing_kind kind, const wire::j
         one.text = safe(one.text);
         made.push_back(std::move(one));
     }
+    if (left_out != 0)
+        note(up, std::to_string(left_out) + " " + std::string{row.member} + " of the server " +
+                     up.wish.name + " are left out: they are too long");
     const bool changed = !same_texts(list.items, made);
     list.items = std::move(made);
     if (changed) tell_ready_agents(row.changed);

@@ -64,7 +64,13 @@ void gateway::state::progress_of_upstream(std::size_t from, const mcp::message& 
         return;
     }
     std::string params = "{\"progressToken\":" + meant->token;
-    put_members(params, upstream_reader.outline().inside(*what.params), "progressToken");
+    if (meant->kind == call_kind::tool && meant->what->redacted) {
+        // Numbers only: words are for those who may see all of the result.
+        for (const std::string_view name : {"progress", "total"})
+            if (const auto* value = upstream_reader.member(what.params, name);
+                value != nullptr && (value->type == kind::integer || value->type == kind::number))
+                params.append(",\"").append(name).append("\":").append(value->text);
+    } else put_members(params, upstream_reader.outline().inside(*what.params), "progressToken");
     params += '}';
     to_agent_unless_slow(meant->session, mcp::notification_text(what.method, params));
 }

@@ -16,6 +16,9 @@ namespace {
 constexpr std::string_view levels[] = {"debug", "info",     "notice", "warning",
                                        "error", "critical", "alert",  "emergency"};
 
+// For one URI, with all templates of a server: milliseconds.
+constexpr std::size_t most_template_steps = 1UL << 20;
+
 [[nodiscard]] auto text_of(const wire::json::value& object, std::string_view name)
     -> const std::string* {
     const auto* found = object.find(name);
@@ -37,18 +40,22 @@ auto level_of(std::string_view word) noexcept -> int {
 
 // The one server that a resource is of.
 auto gateway::state::route_of_uri(std::string_view uri) -> route {
-    std::vector<std::size_t> offering, listing_it, matching;
+    const auto is_offering = [](const upstream& each) { return each.has_resources; };
+    if (std::ranges::count_if(ups, is_offering) == 1)
+        return {
+            static_cast<std::size_t>(std::ranges::find_if(ups, is_offering) - ups.begin()), {}, {}};
+    std::vector<std::size_t> listing_it, matching;
     for (std::size_t i = 0; i < ups.size(); ++i) {
         if (!ups[i].has_resources) continue;
-        offering.push_back(i);
         const auto& known = ups[i].at(listing_kind::resources).items;
         if (std::ranges::find(known, uri, &listed_item::key) != known.end())
             listing_it.push_back(i);
-        if (std::ranges::any_of(ups[i].at(listing_kind::templates).items,
-                                [&](const auto& each) { return fits_template(uri, each.key); }))
+        std::size_t steps = most_template_steps;
+        if (std::ranges::any_of(ups[i].at(listing_kind::templates).items, [&](const auto& each) {
+                return fits_template(uri, each.key, steps);
+            }))
             matching.push_back(i);
     }
-    if (offering.size() == 1) return {offering.front(), {}, {}};
     for (const auto& candidates : {listing_it, matching}) {
         if (candidates.size() == 1) return {candidates.front(), {}, {}};
         if (candidates.size() > 1) return {{}, {}, "more than one server has this resource"};
@@ -82,6 +89,9 @@ auto gateway::state::target_of(std::string_view method, const wire::json::value&
     if (key == nullptr)
         return std::unexpected(found.by_prompt ? "the prompt's name must be a string"
                                                : "uri must be a string");
+    if (key->size() > longest_key)
+        return std::unexpected(found.by_prompt ? "the prompt's name must have at most 8192 bytes"
+                                               : "uri must have at most 8192 bytes");
     found.key = *key;
     found.where = found.by_prompt ? route_of_prompt(*key) : route_of_uri(*key);
     return found;
@@ -145,14 +155,17 @@ void gateway::state::relay_request(session_id from, const mcp::message& what) {
     if (what.method == "resources/unsubscribe" && !unsubscribes(from, which, to->key))
         return out.to_agent(from, mcp::answer_text(what.id, "{}"));
     const bool subscribes = what.method == "resources/subscribe";
-    if (subscribes && sessions[from].subscriptions.size() >= most_subscriptions)
+    if (subscribes && sessions[from].subscriptions.size() + open_subscriptions(sessions[from]) >=
+                          most_subscriptions)
         return refuse(from, what.id, code::too_many_calls, "too many subscriptions");
-    auto* made = open_call({.from = from,
-                            .id = what.id,
-                            .upstream = which,
-                            .patience = up.call_timeout,
-                            .subject = record_name,
-                            .arguments = &room});
+    const wanted_call wanted{.from = from,
+                             .id = what.id,
+                             .upstream = which,
+                             .patience = up.call_timeout,
+                             .subject = record_name,
+                             .arguments = &room};
+    if (!has_room(wanted)) return;
+    auto* made = open_call(wanted);
     if (made == nullptr) return;
     made->kind = call_kind::relayed;
     made->subject = record_name;
@@ -209,31 +222,57 @@ auto gateway::state::unsubscribes(session_id from, std::size_t at, std::string_v
     });
 }
 
+auto gateway::state::open_subscriptions(const session& of) -> std::size_t {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(of.requests, [&](const open_request& each) {
+            const auto* const found = calls.find(each.call);
+            return found != nullptr && found->subscribes;
+        }));
+}
+
+auto gateway::state::is_subscribed(std::size_t at, std::string_view uri) -> bool {
+    return std::ranges::any_of(sessions, [&](const session& each) {
+        return std::ranges::any_of(
+                   each.subscriptions,
+                   [&](const subscription& one) { return one.upstream == at && one.uri == uri; }) ||
+               std::ranges::any_of(each.requests, [&](const open_request& one) {
+                   const auto* const found = calls.find(one.call);
+                   return found != nullptr && found->subscribes && found->upstream == at &&
+                          found->uri == uri;
+               });
+    });
+}
+
 void gateway::state::forget_subscription(const subscription& which) {
-    const auto same = [&](const subscription& each) {
-        return each.upstream == which.upstream && each.uri == which.uri;
-    };
-    for (const auto& each : sessions)
-        if (std::ranges::any_of(each.subscriptions, same)) return;
-    std::string params = "{\"uri\":";
-    wire::json::append_quoted(params, which.uri);
-    own_request(which.upstream, "resources/unsubscribe", safe(params) + "}");
+    auto& up = ups[which.upstream];
+    // Of a server that does not run, nothing is left to be taken back.
+    if (up.now != upstream::phase::up || is_subscribed(which.upstream, which.uri)) return;
+    // Beyond it, the server tells of what nobody hears.
+    if (up.unsettled.size() < most_unsettled) up.unsettled.insert(which.uri);
+    send_subscription(which.upstream);
 }
 
 // What is true of a server is made true again after a new start.
 void gateway::state::subscribe_again(std::size_t to) {
-    std::vector<std::string_view> wanted;
+    auto& wanted = ups[to].unsettled;
+    wanted.clear();
     for (const auto& each : sessions)
         for (const auto& subscribed : each.subscriptions)
-            if (subscribed.upstream == to) wanted.push_back(subscribed.uri);
-    std::ranges::sort(wanted);
-    const auto repeated = std::ranges::unique(wanted);
-    wanted.erase(repeated.begin(), repeated.end());
-    for (const auto uri : wanted) {
-        std::string params = "{\"uri\":";
-        wire::json::append_quoted(params, uri);
-        own_request(to, "resources/subscribe", safe(params) + "}");
-    }
+            if (subscribed.upstream == to) wanted.insert(subscribed.uri);
+    send_subscription(to);
+}
+
+void gateway::state::send_subscription(std::size_t to) {
+    auto& wanted = ups[to].unsettled;
+    if (wanted.empty()) return;
+    std::string params = "{\"uri\":";
+    wire::json::append_quoted(params, *wanted.begin());
+    params = safe(params) + "}";
+    if (own_request(to, own_kind::subscription,
+                    is_subscribed(to, *wanted.begin()) ? "resources/subscribe"
+                                                       : "resources/unsubscribe",
+                    params))
+        wanted.erase(wanted.begin());
 }
 
 void gateway::state::set_level(session_id from, const mcp::message& what) {
@@ -256,21 +295,34 @@ void gateway::state::send_level(std::size_t to) {
     for (const auto& each : sessions)
         if (each.level >= 0 && (most < 0 || each.level < most)) most = each.level;
     if (most < 0 || most == ups[to].level) return;
-    ups[to].level = most;
-    own_request(to, "logging/setLevel", "{\"level\":\"" + std::string{levels[most]} + "\"}");
+    if (own_request(to, own_kind::level, "logging/setLevel",
+                    "{\"level\":\"" + std::string{levels[most]} + "\"}"))
+        ups[to].level = most;
 }
 
-void gateway::state::own_request(std::size_t to, std::string_view method, std::string_view params) {
+auto gateway::state::own_request(std::size_t to, own_kind kind, std::string_view method,
+                                 std::string_view params) -> bool {
     auto& up = ups[to];
-    if (up.now != upstream::phase::up || up.own_requests >= most_own_requests ||
-        out.waiting_for_upstream(to) >= most_waiting_bytes)
-        return;
-    auto* made = calls.open(now, up.call_timeout);
-    if (made == nullptr) return;
-    ++up.own_requests;
+    auto& open = up.own_open[static_cast<std::size_t>(kind)];
+    if (open || up.now != upstream::phase::up || out.waiting_for_upstream(to) >= most_waiting_bytes)
+        return false;
+    auto* made = calls.open(now, up.call_timeout, reserved_slots);
+    if (made == nullptr) return false;
+    open = true;
     made->kind = call_kind::own;
+    made->own = kind;
     made->upstream = static_cast<std::uint32_t>(to);
     out.to_upstream(to, mcp::request_text(std::to_string(made->id), method, params));
+    return true;
+}
+
+// Whatever came of it; what has changed meanwhile follows.
+void gateway::state::finish_own(call& of) {
+    const std::size_t to = of.upstream;
+    const auto kind = of.own;
+    close_call(of, audit::status::ok, {}, {});
+    if (kind == own_kind::level) send_level(to);
+    else send_subscription(to);
 }
 
 } // namespace glove::kernel

@@ -17,6 +17,10 @@ namespace {
            std::to_string(limit) + " (--result-bytes)";
 }
 
+[[nodiscard]] auto error_words(std::string_view number, std::string_view words) -> std::string {
+    return "error " + excerpt(number, 20) + ": " + excerpt(words);
+}
+
 } // namespace
 
 void gateway::state::record_refusal(std::string_view subject, const std::string* arguments,
@@ -32,6 +36,7 @@ void gateway::state::record_refusal(std::string_view subject, const std::string*
 
 auto gateway::state::check_meta(const wire::json::slice* meta) -> std::string_view {
     if (meta == nullptr) return {};
+    if (meta->text.size() > most_meta) return "params._meta may have at most 16 KiB";
     if (meta->type != kind::object || !meta_outline.read(meta->text, mcp::message_limits()))
         return "params._meta must be an object";
     const auto* token = meta_outline.find("progressToken");
@@ -50,22 +55,30 @@ auto gateway::state::put_meta(std::string& to, const wire::json::slice& meta, ca
         to += "\"progressToken\":";
         append_number(to, of.id);
     }
-    put_members(to, meta_outline.members(), "progressToken");
+    // Written anew, as all that reaches a server.
+    for (const auto& each : meta_outline.members()) {
+        if (each.name == "progressToken") continue;
+        const auto tree = wire::json::read(each.text, mcp::message_limits());
+        if (!tree) return false;
+        if (!to.ends_with('{')) to += ',';
+        wire::json::append_quoted(to, each.name);
+        to += ':';
+        append_safe(to, wire::json::to_text(*tree));
+    }
     to += '}';
     return true;
 }
 
-auto gateway::state::open_call(const wanted_call& what) -> call* {
-    auto& by = sessions[what.from];
+auto gateway::state::has_room(const wanted_call& what) -> bool {
     auto& up = ups[what.upstream];
-    const auto refused = [&](code number, std::string_view words) -> call* {
+    const auto refused = [&](code number, std::string_view words) {
         record_refusal(what.subject, what.arguments, audit::status::transport_error, words);
         refuse(what.from, what.id, number, words);
-        return nullptr;
+        return false;
     };
     if (up.now != upstream::phase::up)
         return refused(code::upstream_gone, "the server " + up.wish.name + " does not run");
-    if (by.requests.size() >= most_calls_of_a_session)
+    if (sessions[what.from].requests.size() >= most_calls_of_a_session)
         return refused(code::too_many_calls,
                        "more than " + std::to_string(most_calls_of_a_session) + " open requests");
     if (open_calls >= most_calls)
@@ -74,17 +87,21 @@ auto gateway::state::open_call(const wanted_call& what) -> call* {
     if (out.waiting_for_upstream(what.upstream) >= most_waiting_bytes)
         return refused(code::too_many_calls,
                        "the server " + up.wish.name + " does not read what waits for it");
-    auto* made = calls.open(now, what.patience);
-    if (made == nullptr) return refused(code::too_many_calls, "too many requests are open");
+    if (!calls.has_room(reserved_slots))
+        return refused(code::too_many_calls, "too many requests are open");
+    return true;
+}
+
+auto gateway::state::open_call(const wanted_call& what) -> call* {
     const auto number = log.next_number();
     if (!log.stage({.action = audit::action::call_tool,
                     .subject = what.subject,
                     .arguments = what.arguments,
                     .status = audit::status::pending,
-                    .number = number})) {
-        calls.close(*made);
+                    .number = number}))
         return nullptr;
-    }
+    auto& by = sessions[what.from];
+    auto* made = calls.open(now, what.patience, reserved_slots);
     made->upstream = static_cast<std::uint32_t>(what.upstream);
     made->session = what.from;
     made->number = number;
@@ -138,18 +155,21 @@ void gateway::state::call_tool(session_id from, const mcp::message& what) {
     if (called->refusal.empty())
         verdict = parts.rules.decides(id, arguments != nullptr ? &tree : nullptr);
     if (verdict.allowed && !called->shown) verdict = {false, "the tool is not offered"};
+    const wanted_call wanted{.from = from,
+                             .id = what.id,
+                             .upstream = called->upstream,
+                             .patience = called->patience,
+                             .subject = called->qualified,
+                             .arguments = recorded};
+    if (verdict.allowed && !has_room(wanted)) return;
+    // Last, so that only what is sent is counted.
     if (verdict.allowed && called->metered)
         verdict = parts.meter.admit(called->qualified, called->limits, now);
     if (!verdict.allowed) {
         record_refusal(called->qualified, recorded, audit::status::invalid_arguments, verdict.rule);
         return out.to_agent(from, mcp::tool_error_text(what.id, "policy denied: " + verdict.rule));
     }
-    auto* made = open_call({.from = from,
-                            .id = what.id,
-                            .upstream = called->upstream,
-                            .patience = called->patience,
-                            .subject = called->qualified,
-                            .arguments = recorded});
+    auto* made = open_call(wanted);
     if (made == nullptr) return;
     made->kind = call_kind::tool;
     made->what = called;
@@ -177,7 +197,8 @@ void gateway::state::close_call(call& of, audit::status status, std::string_view
                                 std::string message) {
     const auto from = of.session;
     if (from == no_session) {
-        if (of.kind == call_kind::own) --ups[of.upstream].own_requests;
+        if (of.kind == call_kind::own)
+            ups[of.upstream].own_open[static_cast<std::size_t>(of.own)] = false;
         return calls.close(of);
     }
     auto& by = sessions[from];
@@ -235,6 +256,11 @@ void gateway::state::finish_tool(call& of, const mcp::message& answer) {
     if (called->redacted) {
         std::string changed{result.text};
         (void)parts.rules.redact({called->server, called->name}, changed);
+        if (changed.size() > called->result_bytes) {
+            const auto words = size_words(changed.size(), called->result_bytes);
+            return close_call(of, audit::status::transport_error, words,
+                              mcp::tool_error_text(of.agent_id, words));
+        }
         append_safe(message, changed);
     } else append_safe(message, result.text);
     message += '}';
@@ -249,14 +275,29 @@ void gateway::state::finish_tool_failure(call& of, const mcp::message& answer) {
         const auto words = size_words(failed.text.size(), limit);
         return fail_call(of, code::too_large, words, words);
     }
+    if (of.kind == call_kind::tool && of.what->redacted)
+        return finish_redacted_failure(of, failed.text);
     const auto* number = upstream_reader.member(&failed, "code");
     const auto* words = upstream_reader.member(&failed, "message");
-    const auto why =
-        "error " + excerpt(number->text, 20) + ": " + excerpt(plain_string(words->text, more_room));
-    std::string text = safe(failed.text);
-    if (of.kind == call_kind::tool && of.what->redacted)
-        (void)parts.rules.redact({of.what->server, of.what->name}, text);
-    close_call(of, audit::status::execution_error, why, mcp::failure_text(of.agent_id, text));
+    close_call(of, audit::status::execution_error,
+               error_words(number->text, plain_string(words->text, more_room)),
+               mcp::failure_text(of.agent_id, safe(failed.text)));
+}
+
+// Nothing of the error but what redaction left is in the answer or in the record.
+void gateway::state::finish_redacted_failure(call& of, std::string_view failure) {
+    std::string text{failure};
+    (void)parts.rules.redact({of.what->server, of.what->name}, text);
+    auto tree = wire::json::read(text, mcp::message_limits());
+    const auto* number = tree ? tree->find("code") : nullptr;
+    const auto* words = tree ? tree->find("message") : nullptr;
+    if (number == nullptr || words == nullptr || words->as_string() == nullptr ||
+        text.size() > of.what->result_bytes)
+        return fail_call(of, code::refused_answer, "an error that is not shown",
+                         "an error that is not shown");
+    close_call(of, audit::status::execution_error,
+               error_words(wire::json::to_text(*number), *words->as_string()),
+               mcp::failure_text(of.agent_id, safe(text)));
 }
 
 } // namespace glove::kernel

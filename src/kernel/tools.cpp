@@ -1,6 +1,7 @@
 // A list of tools, judged: which of them an agent sees, and why not the others.
 #include "kernel/core.hpp"
 #include "kernel/texts.hpp"
+#include "kernel/visible_text.hpp"
 #include <glove/wire/json_writer.hpp>
 #include <map>
 
@@ -8,7 +9,7 @@ namespace glove::kernel {
 
 namespace {
 
-constexpr std::size_t most_definition = 1UL << 20;
+constexpr std::size_t longest_name = 1024; // as pins have it
 constexpr std::string_view changed_words =
     "the definition of this tool has changed since it was pinned; the operator has to accept it "
     "(glove mcp pin)";
@@ -37,6 +38,8 @@ void gateway::state::judge(tool& each) const {
         each.why = verdict.rule; // a call is told by the rules themselves
         return;
     }
+    if (each.name.empty() || each.name.size() > longest_name)
+        return hide(each, "its name is not 1 to 1024 bytes", "its name cannot be used");
     if (!is_tool_name(each.visible))
         return hide(each,
                     "its name is not 1 to 128 of A-Z, a-z, 0-9, '_', '-' and '.'; --rename "
@@ -47,9 +50,14 @@ void gateway::state::judge(tool& each) const {
                     "it can only be called as a task");
     if (wire::json::to_text(each.definition).size() > most_definition)
         return hide(each, "its definition is longer than 1 MiB", "its definition is too long");
+    if (has_wide_object(each.definition, most_members))
+        return hide(each,
+                    "an object of its definition has more than " + std::to_string(most_members) +
+                        " members",
+                    "its definition has too many members");
 }
 
-// Pins what is there for the first time, and hides what is not what it was.
+// Pins what is shown for the first time, and hides what is not what it was.
 void gateway::state::pin(std::vector<tool>& all) {
     if (parts.pins == nullptr) return;
     std::vector<policy::pin> fresh;
@@ -58,26 +66,34 @@ void gateway::state::pin(std::vector<tool>& all) {
     };
     for (auto& each : all) {
         compare(each);
-        if (each.pin == policy::pin_state::first_use)
+        if (each.shown && each.pin == policy::pin_state::first_use)
             fresh.push_back({ups[each.upstream].server, each.server, each.name, each.digest,
                              policy::canonical_definition(each.definition)});
     }
+    std::string unpinned = "it could not be pinned: its server has as many pins as one may have";
     if (!fresh.empty() && options.pins_first_use) {
-        if (const auto added = parts.pins->add(std::move(fresh)); !added)
-            out.note("tools could not be pinned: " + std::string{added.error().step} + ": " +
+        if (const auto added = parts.pins->add(std::move(fresh)); !added) {
+            unpinned = "it could not be pinned";
+            note(ups[all.front().upstream],
+                 "tools could not be pinned: " + std::string{added.error().step} + ": " +
                      added.error().detail);
+        }
         for (auto& each : all) compare(each);
     }
     for (auto& each : all) {
-        if (each.pin == policy::pin_state::changed)
+        if (!each.shown) continue;
+        if (each.pin == policy::pin_state::changed) {
+            note(ups[each.upstream],
+                 "the tool " + each.qualified +
+                     " is refused: its definition has changed since it was pinned (glove mcp pin)");
             hide(
                 each,
                 "its definition has changed since it was pinned; `glove mcp pin` shows the change, "
                 "and `glove mcp pin --accept " +
                     each.qualified + "` accepts it",
                 std::string{changed_words});
-        else if (each.pin == policy::pin_state::first_use && options.pins_first_use)
-            hide(each, "it could not be pinned", "it could not be pinned");
+        } else if (each.pin == policy::pin_state::first_use && options.pins_first_use)
+            hide(each, unpinned, "it could not be pinned");
     }
 }
 
@@ -112,10 +128,8 @@ void gateway::state::take_tools(std::size_t of, const wire::json::array& definit
             hide(each, "the server lists two tools with this name",
                  "more than one tool has this name");
     pin(made);
-    for (const auto& each : made)
-        if (each.pin == policy::pin_state::changed)
-            out.note("the tool " + each.qualified +
-                     " is refused: its definition has changed since it was pinned (glove mcp pin)");
+    for (auto& each : made)
+        if (each.shown) each.text = agent_text(each);
     if (tools.replace(of, std::move(made))) tell_ready_agents("notifications/tools/list_changed");
 }
 

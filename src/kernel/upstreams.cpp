@@ -50,6 +50,7 @@ void gateway::state::start_upstream(std::size_t which) {
     up.began = now;
     up.malformed = 0;
     up.level = -1;
+    up.unsettled.clear();
     up.number = log.next_number();
     if (log.stage({.action = audit::action::initialize,
                    .subject = up.wish.name,
@@ -62,7 +63,7 @@ void gateway::state::upstream_started(std::size_t which) {
     auto& up = ups[which];
     if (up.now != upstream::phase::starting) return;
     up.now = upstream::phase::initializing;
-    auto* made = calls.open(now, up.start_timeout);
+    auto* made = calls.open(now, std::max(up.began + up.start_timeout - now, nanoseconds{}));
     if (made == nullptr)
         return fail_upstream(which, code::too_many_calls, "too many requests are open",
                              "too many requests are open");
@@ -175,13 +176,14 @@ auto gateway::state::take_instructions(upstream& of, const std::string* words) -
         }
     }
     if (of.instructions_pin == policy::pin_state::changed) {
-        out.note("the instructions of " + of.wish.name +
+        note(of,
+             "the instructions of " + of.wish.name +
                  " have changed since they were pinned and are not shown; `glove mcp pin` shows "
                  "the change");
         return true;
     }
     if (words->size() > most_instructions)
-        out.note("the instructions of " + of.wish.name + " are longer than 64 KiB and not shown");
+        note(of, "the instructions of " + of.wish.name + " are longer than 64 KiB and not shown");
     else of.instructions = visible_text(*words);
     return true;
 }
@@ -253,7 +255,7 @@ void gateway::state::upstream_ended(std::size_t which, std::string_view how,
     const bool never_up = !up.settled;
     if (never_up) {
         up.now = upstream::phase::gone;
-        out.note("the server " + up.wish.name + " could not be started: " + up.problem);
+        note(up, "the server " + up.wish.name + " could not be started: " + up.problem);
         if (up.wish.required) {
             problem = start_problem(up);
             return;
@@ -283,14 +285,15 @@ void gateway::state::rest(std::size_t which) {
     if (lived) up.restarts.clear();
     if (up.restarts.size() >= most_restarts) {
         up.now = upstream::phase::gone;
-        out.note("the server " + up.wish.name + " " + up.problem +
-                 " and is not started again: it was started again " +
-                 std::to_string(most_restarts) + " times in 10 minutes");
+        note(up, "the server " + up.wish.name + " " + up.problem +
+                     " and is not started again: it was started again " +
+                     std::to_string(most_restarts) + " times in 10 minutes");
         return;
     }
     up.restarts.push_back(now);
     up.now = upstream::phase::resting;
     up.rest_until = now + up.pause;
+    // Each time, since it cannot be often.
     out.note("the server " + up.wish.name + " " + up.problem + " and is started again in " +
              std::to_string(std::chrono::duration_cast<seconds>(up.pause).count()) + " s");
 }

@@ -2,11 +2,14 @@
 
 namespace glove::kernel {
 
-// Goes back to the last expression only, so the time is bounded by the product of both lengths.
-auto fits_template(std::string_view uri, std::string_view pattern) noexcept -> bool {
+// Goes back to the last expression only, so the time is bounded by the product of both lengths too.
+auto fits_template(std::string_view uri, std::string_view pattern, std::size_t& steps) noexcept
+    -> bool {
     std::size_t at = 0, in = 0, retry = uri.npos, after = 0;
     bool crosses = false; // the last expression may stand for a slash
     for (;;) {
+        if (steps == 0) return false;
+        --steps;
         if (in < pattern.size() && pattern[in] == '{') {
             const auto end = pattern.find('}', in);
             if (end == pattern.npos) return false;

@@ -2,6 +2,7 @@
 #include "kernel/visible_text.hpp"
 #include <algorithm>
 #include <glove/wire/utf8.hpp>
+#include <set>
 
 namespace glove::kernel {
 
@@ -74,16 +75,27 @@ auto visible_tree(const wire::json::value& tree) -> wire::json::value {
     }
     if (const auto* members = tree.as_object()) {
         wire::json::object out;
-        out.reserve(members->size());
+        out.reserve(members->size()); // `taken` looks into it
+        std::set<std::string_view> taken;
         for (const auto& [name, data] : *members) {
             auto seen = visible_text(name);
             // Two names may have become one, and the second one would win or lose by chance.
-            if (std::ranges::none_of(out, [&](const auto& m) { return m.name == seen; }))
-                out.push_back({std::move(seen), visible_tree(data)});
+            if (taken.contains(seen)) continue;
+            out.push_back({std::move(seen), visible_tree(data)});
+            taken.insert(out.back().name);
         }
         return out;
     }
     return tree;
+}
+
+auto has_wide_object(const wire::json::value& tree, std::size_t most) -> bool {
+    const auto is_wide = [&](const wire::json::value& each) { return has_wide_object(each, most); };
+    if (const auto* items = tree.as_array()) return std::ranges::any_of(*items, is_wide);
+    const auto* members = tree.as_object();
+    return members != nullptr &&
+           (members->size() > most ||
+            std::ranges::any_of(*members, is_wide, &wire::json::member::data));
 }
 
 } // namespace glove::kernel

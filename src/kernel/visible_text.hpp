@@ -14,4 +14,7 @@ namespace glove::kernel {
 [[nodiscard]] auto visible_text(std::string_view text) -> std::string;
 [[nodiscard]] auto visible_tree(const wire::json::value& tree) -> wire::json::value;
 
+// Whether an object in it, at any depth, has more than `most` members.
+[[nodiscard]] auto has_wide_object(const wire::json::value& tree, std::size_t most) -> bool;
+
 } // namespace glove::kernel

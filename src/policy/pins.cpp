@@ -24,6 +24,10 @@ constexpr const char* lock_name = "mcp-pins.lock";
 constexpr std::size_t most_bytes = 16UL << 20;
 constexpr std::size_t most_pins = 1UL << 16;
 constexpr std::size_t longest_definition = 64UL << 10;
+// Of one server, so that none takes the room of others. Beyond it digests alone are kept, and
+// beyond the number nothing.
+constexpr std::size_t most_pins_of_server = 2048;
+constexpr std::size_t most_definitions_of_server = 2UL << 20;
 constexpr std::uint64_t format = 1;
 
 struct pin_file {
@@ -93,11 +97,22 @@ using pin_map = std::map<std::pair<std::string, std::string>, pin, std::less<>>;
     return decode_pins(text, directory);
 }
 
+[[nodiscard]] auto text_of(const pin_map& pins, bool with_definitions) -> result<std::string> {
+    pin_file file;
+    for (const auto& [key, each] : pins) {
+        file.pins.push_back(each);
+        if (!with_definitions) file.pins.back().definition.clear();
+    }
+    return wire::encode(file, file_fields);
+}
+
 [[nodiscard]] auto write_pins(sys::fd_ref at, const std::string& directory, const pin_map& pins)
     -> result<> {
-    pin_file file;
-    for (const auto& [key, each] : pins) file.pins.push_back(each);
-    GLOVE_TRY(const auto text, wire::encode(file, file_fields));
+    GLOVE_TRY(auto text, text_of(pins, true));
+    // The texts are for people; what is compared are the digests.
+    if (text.size() > most_bytes) {
+        GLOVE_TRY(text, text_of(pins, false));
+    }
     if (text.size() > most_bytes)
         return fail(errc::limit_exceeded, "pins.write",
                     name_in(directory) + " would be larger than 16 MiB",
@@ -125,6 +140,19 @@ using pin_map = std::map<std::pair<std::string, std::string>, pin, std::less<>>;
     return file;
 }
 
+struct share {
+    std::size_t pins = 0, bytes = 0;
+};
+[[nodiscard]] auto shares_of(const pin_map& pins) -> std::map<std::string, share> {
+    std::map<std::string, share> out;
+    for (const auto& [key, each] : pins) {
+        auto& of = out[each.server];
+        of.pins += each.subject.empty() ? 0 : 1;
+        of.bytes += each.definition.size();
+    }
+    return out;
+}
+
 enum class existing : bool { kept, replaced };
 // Under the lock, from what stands there now.
 [[nodiscard]] auto merge(const std::string& directory, std::vector<pin> pins, existing what)
@@ -132,12 +160,20 @@ enum class existing : bool { kept, replaced };
     GLOVE_TRY(const auto at, sys::make_private_directory(directory));
     GLOVE_TRY(const auto held, lock(at, directory));
     GLOVE_TRY(auto standing, read_pins(at, directory));
+    auto shares = shares_of(standing);
     bool changed = false;
     for (auto& each : pins) {
-        if (each.definition.size() > longest_definition) each.definition.clear();
         std::pair key{each.server, each.subject};
         const auto found = standing.find(key);
         if (found != standing.end() && what == existing::kept) continue;
+        auto& of = shares[each.server];
+        if (found != standing.end()) of.bytes -= found->second.definition.size();
+        // The instructions have a place of their own.
+        else if (!each.subject.empty() && ++of.pins > most_pins_of_server) continue;
+        if (each.definition.size() > longest_definition ||
+            of.bytes + each.definition.size() > most_definitions_of_server)
+            each.definition.clear();
+        of.bytes += each.definition.size();
         changed = true;
         standing.insert_or_assign(std::move(key), std::move(each));
     }
@@ -163,12 +199,7 @@ enum class existing : bool { kept, replaced };
 } // namespace
 
 auto canonical_definition(const value& definition) -> std::string {
-    const auto* const members = definition.as_object();
-    if (members == nullptr) return wire::json::to_text(definition);
-    wire::json::object kept;
-    for (const auto& each : *members)
-        if (each.name != "_meta" && each.name != "icons") kept.push_back(each);
-    return wire::json::to_text(in_order(value{std::move(kept)}));
+    return wire::json::to_text(in_order(definition));
 }
 
 auto definition_digest(const value& definition) -> std::string {

@@ -458,6 +458,114 @@ TEST(Call, SecretsOfAResultAreRedacted) {
     EXPECT_NE(heard.find("key [redacted] end"), std::string::npos) << heard;
 }
 
+TEST(Call, ProgressOfARedactedToolIsNumbersOnly) {
+    scene_options what;
+    what.rules = {{"up.other"}, {}, {}, {}};
+    what.policy_file = "[tool.\"up.echo\"]\nallow = true\nredact = [\"sk-[a-z]+\"]\n";
+    scene s{what};
+    const auto a = s.ready(scene::tool("echo") + "," + scene::tool("other"));
+    for (const std::string name : {"up__echo", "up__other"}) {
+        s.agent(a, scene::call("1", name, "{}", ",'_meta':{'progressToken':'t'}"));
+        const auto request = s.got(0);
+        s.upstream(0, scene::notification("notifications/progress",
+                                          "{'progressToken':" + scene::id_of(request) +
+                                              ",'progress':1,'total':2.5,'message':'sk-abc'}"));
+        const std::string words = name == "up__other" ? ",'message':'sk-abc'" : "";
+        EXPECT_EQ(s.heard(a), q("{'jsonrpc':'2.0','method':'notifications/progress','params':{"
+                                "'progressToken':'t','progress':1,'total':2.5" +
+                                words + "}}"));
+        s.upstream(0, scene::answer(request, result("x")));
+        (void)s.heard(a);
+    }
+}
+
+TEST(Call, ARedactedResultMayHaveTheLimitAndNoMore) {
+    scene_options what;
+    what.rules = {};
+    what.policy_file = "[tool.\"up.echo\"]\nallow = true\nredact = [\"y\"]\nresult_bytes = "
+                       "\"200\"\n";
+    scene s{what};
+    const auto a = s.ready();
+    const auto heard = [&](std::size_t times) {
+        s.agent(a, scene::call("1", "up__echo"));
+        s.upstream(0, scene::answer(s.got(0), q("{'a':'" + std::string(times, 'y') + "'}")));
+        return s.heard(a);
+    };
+    // {"a":"..."} with ten bytes for each.
+    EXPECT_NE(heard(19).find("[redacted]"), std::string::npos);
+    const auto refused = heard(20);
+    EXPECT_NE(refused.find("the result has 208 bytes and may have 200"), std::string::npos)
+        << refused;
+    EXPECT_EQ(s.log.kept.back().status, audit::status::transport_error);
+}
+
+TEST(Call, TheRecordOfARedactedErrorIsRedactedToo) {
+    scene_options what;
+    what.rules = {};
+    what.policy_file = "[tool.\"up.echo\"]\nallow = true\nredact = [\"sk-[a-z]+\", \"mess.ge\"]\n";
+    scene s{what};
+    const auto a = s.ready();
+    const auto fails = [&](const std::string& failure) {
+        s.agent(a, scene::call("1", "up__echo"));
+        s.upstream(
+            0, q("{'jsonrpc':'2.0','id':" + scene::id_of(s.got(0)) + ",'error':" + failure + "}"));
+        return s.heard(a);
+    };
+    what.policy_file = "[tool.\"up.echo\"]\nallow = true\nredact = [\"sk-[a-z]+\"]\n";
+    // A pattern that takes the names of the error's own members leaves no error to be shown.
+    EXPECT_NE(fails("{'code':5,'message':'sk-abc'}").find("not shown"), std::string::npos);
+    EXPECT_EQ(s.log.kept.back().error.value_or("").find("sk-abc"), std::string::npos);
+
+    scene plain{what};
+    const auto b = plain.ready();
+    plain.agent(b, scene::call("1", "up__echo"));
+    plain.upstream(0, q("{'jsonrpc':'2.0','id':" + scene::id_of(plain.got(0)) +
+                        ",'error':{'code':5,'message':'no sk-abc'}}"));
+    EXPECT_NE(plain.heard(b).find(q("'error':{'code':5,'message':'no [redacted]'}")),
+              std::string::npos);
+    EXPECT_EQ(plain.log.kept.back().error, "error 5: no [redacted]");
+    EXPECT_EQ(plain.log.kept.back().status, audit::status::execution_error);
+}
+
+TEST(Call, OnlyWhatIsSentUsesUpTheMeter) {
+    scene_options what;
+    what.rules = {};
+    what.policy_file = "[tool.\"up.echo\"]\nallow = true\ncalls = 1\n";
+    scene s{what};
+    const auto a = s.ready();
+    s.upstream_bytes = most_waiting_bytes;
+    for (int i = 0; i < 3; ++i) {
+        s.agent(a, scene::call("1", "up__echo"));
+        EXPECT_NE(s.heard(a).find("does not read"), std::string::npos);
+    }
+    // Nothing of it is on record as sent.
+    for (const auto& each : s.log.kept)
+        EXPECT_FALSE(each.action == audit::action::call_tool &&
+                     each.status == audit::status::pending);
+    s.upstream_bytes = 0;
+    s.agent(a, scene::call("1", "up__echo"));
+    s.upstream(0, scene::answer(s.got(0), result("x")));
+    (void)s.heard(a);
+    s.agent(a, scene::call("1", "up__echo"));
+    EXPECT_NE(s.heard(a).find("policy denied"), std::string::npos);
+}
+
+TEST(Call, MetaIsBoundedAndWrittenAnew) {
+    scene s;
+    const auto a = s.ready();
+    const auto with = [](std::size_t size) {
+        return ",'_meta':{'x':'" + std::string(size - 8, 'm') + "'}";
+    };
+    s.agent(a, scene::call("1", "up__echo", "{}", with(16'384)));
+    EXPECT_FALSE(s.got_nothing(0));
+    (void)s.got(0);
+    s.agent(a, scene::call("2", "up__echo", "{}", with(16'385)));
+    EXPECT_NE(s.heard(a).find("params._meta may have at most 16 KiB"), std::string::npos);
+    EXPECT_TRUE(s.got_nothing(0));
+    s.agent(a, scene::call("3", "up__echo", "{}", ",'_meta':{ 'x' : [ 1.50 , '\\u0041' ] }"));
+    EXPECT_NE(s.got(0).find(q("'_meta':{'x':[1.50,'A']}")), std::string::npos);
+}
+
 } // namespace
 
 } // namespace glove::kernel

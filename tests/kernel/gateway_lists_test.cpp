@@ -293,6 +293,41 @@ TEST(List, AToolThatNeedsATaskIsHidden) {
     EXPECT_NE(list.find("up__o"), std::string::npos);
 }
 
+TEST(List, ADefinitionMayHaveSoManyMembersAndNoMore) {
+    const auto wide = [](const std::string& name, int members) {
+        std::string out;
+        for (int i = 0; i < members; ++i)
+            out.append(i == 0 ? "" : ",").append("'m" + std::to_string(i) + "':1");
+        return scene::tool(name, ",'annotations':{'x':{" + out + "}}");
+    };
+    scene s;
+    const auto a = s.ready(wide("fits", 4096) + "," + wide("wide", 4097));
+    const auto list = list_of(s, a);
+    EXPECT_NE(list.find("up__fits"), std::string::npos);
+    EXPECT_EQ(list.find("up__wide"), std::string::npos);
+    EXPECT_NE(s.gate().tools()[1].why.find("more than 4096 members"), std::string::npos);
+    s.agent(a, scene::call("1", "up__wide"));
+    EXPECT_NE(s.heard(a).find("policy denied"), std::string::npos);
+}
+
+TEST(List, AnotherServerThatGoesGivesANameBack) {
+    scene_options what;
+    what.upstreams = {"a", "a_"};
+    scene s{what};
+    s.start();
+    s.come_up(0, scene::tool("_b"));
+    s.come_up(1, scene::tool("b"));
+    const auto agent = s.enter();
+    EXPECT_NE(list_of(s, agent).find(q("'tools':[]")), std::string::npos);
+    s.pass(1s);
+    s.upstream(1, scene::notification("notifications/tools/list_changed"));
+    s.answer_lists(1, scene::tool("c"));
+    (void)s.heard(agent);
+    const auto list = list_of(s, agent);
+    EXPECT_NE(list.find("a___b"), std::string::npos);
+    EXPECT_NE(list.find("a___c"), std::string::npos);
+}
+
 TEST(List, NamesOfRulesThatNoServerHasAreTold) {
     scene_options what;
     what.rules = {{"up.echo", "up.ecko", "up.*"}, {"up.gone"}, {}, {}};
@@ -436,6 +471,68 @@ TEST_F(Pins, LookingPinsNothing) {
     EXPECT_TRUE(pins.all().empty());
     EXPECT_TRUE(s.gate().tools()[0].shown);
     EXPECT_EQ(s.gate().tools()[0].pin, policy::pin_state::first_use);
+}
+
+TEST_F(Pins, AreOfToolsThatTheRulesShow) {
+    auto pins = store();
+    scene_options what;
+    what.pins = &pins;
+    what.rules = {{"up.echo"}, {}, {}, {}};
+    scene s{what};
+    const auto a = s.ready(scene::tool("echo") + "," + scene::tool("other"));
+    EXPECT_NE(list_of(s, a).find("up__echo"), std::string::npos);
+    ASSERT_EQ(pins.all().size(), 1U);
+    EXPECT_EQ(pins.all()[0].subject, "echo");
+}
+
+TEST_F(Pins, OneToolThatCannotBePinnedHidesNoOther) {
+    auto pins = store();
+    const std::string fits(1024, 'n'), longer(1025, 'n');
+    scene_options what;
+    what.pins = &pins;
+    what.gateway.renames = {{"fits", "up." + fits}, {"longer", "up." + longer}};
+    scene s{what};
+    const auto a =
+        s.ready(scene::tool("echo") + "," + scene::tool(fits) + "," + scene::tool(longer));
+    const auto list = list_of(s, a);
+    EXPECT_NE(list.find("up__echo"), std::string::npos);
+    EXPECT_NE(list.find(q("'fits'")), std::string::npos);
+    EXPECT_EQ(list.find(q("'longer'")), std::string::npos);
+    EXPECT_TRUE(s.notes.empty());
+}
+
+TEST_F(Pins, BeyondTheShareOfAServerItsToolsAreHidden) {
+    auto pins = store();
+    scene_options what;
+    what.pins = &pins;
+    what.upstreams = {"greedy", "good"};
+    scene s{what};
+    s.start();
+    std::string many;
+    for (int i = 0; i < 2049; ++i)
+        many.append(i == 0 ? "" : ",").append(scene::tool("t" + std::to_string(i)));
+    s.come_up(0, many);
+    s.come_up(1, scene::tool("echo"));
+    const auto list = list_of(s, s.enter());
+    EXPECT_NE(list.find(q("'greedy__t2047'")), std::string::npos);
+    EXPECT_EQ(list.find(q("'greedy__t2048'")), std::string::npos);
+    EXPECT_NE(list.find("good__echo"), std::string::npos);
+    EXPECT_NE(s.gate().tools()[2048].why.find("as many pins as one may have"), std::string::npos);
+}
+
+TEST_F(Pins, WhatIsShownBesideADefinitionIsPinnedToo) {
+    auto pins = store();
+    scene_options what;
+    what.pins = &pins;
+    for (const std::string member : {"_meta", "icons"}) {
+        scene s{what};
+        const auto name = "t" + member;
+        (void)s.ready(scene::tool(name, ",'" + member + "':{'a':'kind'}"));
+        scene again{what};
+        const auto a = again.ready(scene::tool(name, ",'" + member + "':{'a':'evil'}"));
+        EXPECT_EQ(list_of(again, a).find("evil"), std::string::npos);
+        EXPECT_EQ(again.gate().tools()[0].pin, policy::pin_state::changed);
+    }
 }
 
 } // namespace

@@ -82,6 +82,81 @@ TEST(Upstream, HasItsTimeToStartAndIsNotCancelled) {
     EXPECT_NE(s.gate().problem()->detail.find("3000 ms (--start-timeout)"), std::string::npos);
 }
 
+TEST(Upstream, HasOneTimeForAllOfItsStart) {
+    scene_options what;
+    what.gateway.start_timeout = 3s;
+    scene s{what};
+    s.start();
+    s.pass(1s);
+    s.turn([&] { s.gate().upstream_started(0); });
+    const auto hello = s.got(0);
+    s.pass(1s);
+    s.upstream(0, scene::answer(hello, q("{'protocolVersion':'2025-06-18','capabilities':{'tools':"
+                                         "{}}}")));
+    (void)s.got(0);
+    s.pass(500ms);
+    s.upstream(0, scene::answer(s.got(0), q("{'tools':[],'nextCursor':'1'}")));
+    s.pass(400ms);
+    s.upstream(0, scene::answer(s.got(0), q("{'tools':[],'nextCursor':'2'}")));
+    EXPECT_FALSE(s.got_nothing(0));
+    s.pass(99ms);
+    EXPECT_TRUE(s.stopped.empty());
+    s.pass(1ms);
+    EXPECT_EQ(s.stopped.count(0), 1U);
+    end(s, 0);
+    EXPECT_NE(s.gate().problem()->detail.find("3000 ms (--start-timeout)"), std::string::npos);
+}
+
+TEST(Upstream, HasOneTimeForAllPagesOfAList) {
+    scene_options what;
+    what.gateway.start_timeout = 3s;
+    what.relay = {"prompts"};
+    scene s{what};
+    s.start();
+    s.come_up(0, scene::tool("echo"), "{'tools':{},'prompts':{}}");
+    const auto a = s.enter();
+    s.pass(10s);
+    s.agent(a, scene::request("1", "prompts/list"));
+    for (int i = 0; i < 5; ++i) {
+        EXPECT_TRUE(s.is_quiet(a));
+        const auto request = s.got(0);
+        s.pass(i < 4 ? 700ms : 199ms);
+        if (i < 4)
+            s.upstream(0, scene::answer(request, q("{'prompts':[],'nextCursor':'" +
+                                                   std::to_string(i) + "'}")));
+    }
+    EXPECT_TRUE(s.is_quiet(a));
+    s.pass(1ms);
+    EXPECT_NE(s.heard(a).find(q("'prompts':[]")), std::string::npos);
+    EXPECT_TRUE(s.stopped.empty());
+}
+
+TEST(Upstream, OneIsNotHeardMoreThanItsShare) {
+    scene_options what;
+    what.upstreams = {"loud", "calm"};
+    what.relay = {"prompts"};
+    scene s{what};
+    s.start();
+    s.come_up(0, scene::tool("echo"), "{'prompts':{'listChanged':true}}");
+    s.come_up(1, scene::tool("echo"), "{'prompts':{'listChanged':true}}");
+    const auto fails = [&](std::size_t which, const std::string& words) {
+        s.pass(1s);
+        s.upstream(which, scene::notification("notifications/prompts/list_changed"));
+        s.upstream(which, q("{'jsonrpc':'2.0','id':" + scene::id_of(s.got(which)) +
+                            ",'error':{'code':1,'message':'" + words + "'}}"));
+    };
+    for (int i = 0; i < 5; ++i) fails(0, "same");
+    EXPECT_EQ(s.notes.size(), 1U);
+    for (int i = 0; i < 63; ++i) fails(0, std::to_string(i));
+    EXPECT_EQ(s.notes.size(), 64U);
+    EXPECT_EQ(s.notes.back().find("left out"), std::string::npos);
+    for (int i = 0; i < 100; ++i) fails(0, "more" + std::to_string(i));
+    EXPECT_EQ(s.notes.size(), 65U);
+    EXPECT_NE(s.notes.back().find("loud, which is left out"), std::string::npos);
+    fails(1, "once");
+    EXPECT_EQ(s.notes.size(), 66U);
+}
+
 TEST(Upstream, AnAnswerToInitializeThatIsNoneFailsTheStart) {
     for (const std::string result :
          {"{}", "{'protocolVersion':'1999-01-01','capabilities':{}}", "[]", "7",

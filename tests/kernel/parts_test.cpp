@@ -55,18 +55,75 @@ TEST(VisibleText, NamesThatBecomeOneStayOne) {
     EXPECT_EQ(wire::json::to_text(visible_tree(tree)), R"({"a":1,"b":[""]})");
 }
 
+TEST(VisibleText, ManyMembersAreNoSearchForEach) {
+    wire::json::object many;
+    for (int i = 0; i < 200'000; ++i) many.push_back({"member" + std::to_string(i), i});
+    many.push_back({"member7\xe2\x80\x8b", "second"});
+    const auto began = std::chrono::steady_clock::now();
+    const auto seen = visible_tree(wire::json::value{std::move(many)});
+    EXPECT_EQ(seen.as_object()->size(), 200'000U);
+    EXPECT_EQ(*seen.find("member7"), wire::json::value{7});
+    EXPECT_LT(std::chrono::steady_clock::now() - began, 20s); // each with each takes minutes
+}
+
+TEST(VisibleText, WideObjectsAreFoundAtAnyDepth) {
+    const auto wide = [](int members) {
+        wire::json::object made;
+        for (int i = 0; i < members; ++i) made.push_back({std::to_string(i), i});
+        return wire::json::value{
+            wire::json::array{1, wire::json::object{{"deep", wire::json::value{std::move(made)}}}}};
+    };
+    EXPECT_FALSE(has_wide_object(wide(10), 10));
+    EXPECT_TRUE(has_wide_object(wide(11), 10));
+}
+
+[[nodiscard]] auto fits(std::string_view uri, std::string_view pattern) -> bool {
+    std::size_t steps = 1'000'000;
+    return fits_template(uri, pattern, steps);
+}
+
 TEST(Template, FitsWhatItMayHaveMade) {
-    EXPECT_TRUE(fits_template("x:1", "x:{id}"));
-    EXPECT_TRUE(fits_template("x:1/data", "x:{id}/data"));
-    EXPECT_TRUE(fits_template("x:a/b", "x:{+path}"));
-    EXPECT_TRUE(fits_template("x:", "x:{id}"));
-    EXPECT_FALSE(fits_template("x:a/b", "x:{id}"));
-    EXPECT_FALSE(fits_template("y:1", "x:{id}"));
-    EXPECT_FALSE(fits_template("x:1/other", "x:{id}/data"));
-    EXPECT_FALSE(fits_template("x:1", "x:{id"));
-    EXPECT_FALSE(fits_template("x:1", "x:{"));
+    EXPECT_TRUE(fits("x:1", "x:{id}"));
+    EXPECT_TRUE(fits("x:1/data", "x:{id}/data"));
+    EXPECT_TRUE(fits("x:a/b", "x:{+path}"));
+    EXPECT_TRUE(fits("x:", "x:{id}"));
+    EXPECT_FALSE(fits("x:a/b", "x:{id}"));
+    EXPECT_FALSE(fits("y:1", "x:{id}"));
+    EXPECT_FALSE(fits("x:1/other", "x:{id}/data"));
+    EXPECT_FALSE(fits("x:1", "x:{id"));
+    EXPECT_FALSE(fits("x:1", "x:{"));
     // No blow-up.
-    EXPECT_FALSE(fits_template(std::string(5000, 'a'), "{+a}a{+b}a{+c}a{+d}a{+e}b"));
+    EXPECT_FALSE(fits(std::string(5000, 'a'), "{+a}a{+b}a{+c}a{+d}a{+e}b"));
+}
+
+TEST(Template, TakesSoManyStepsAndNoMore) {
+    std::size_t steps = 4; // three characters, and that nothing follows
+    EXPECT_TRUE(fits_template("x:1", "x:1", steps));
+    EXPECT_EQ(steps, 0U);
+    EXPECT_FALSE(fits_template("x:1", "x:1", steps));
+    steps = 1'000'000;
+    const std::string many(100'000, 'a');
+    EXPECT_FALSE(fits_template(many, "{+a}" + many + "b", steps));
+    EXPECT_EQ(steps, 0U);
+}
+
+TEST(CallTable, KeepsSlotsForWhatMayHaveThem) {
+    call_table table;
+    for (std::size_t i = 0; i < call_table::capacity - 512; ++i)
+        ASSERT_NE(table.open(0ns, 1s, 512), nullptr);
+    EXPECT_FALSE(table.has_room(512));
+    EXPECT_EQ(table.open(0ns, 1s, 512), nullptr);
+    EXPECT_NE(table.open(0ns, 1s), nullptr);
+}
+
+TEST(CallTable, GivesLongTextsBack) {
+    call_table table;
+    auto* made = table.open(0ns, 1s);
+    made->uri = std::string(1'000'000, 'u');
+    made->subject = std::string(1'000'000, 's');
+    table.close(*made);
+    EXPECT_LT(made->uri.capacity(), 1000U);
+    EXPECT_LT(made->subject.capacity(), 1000U);
 }
 
 TEST(CallTable, HasItsCapacityAndNoMore) {

@@ -57,15 +57,18 @@ TEST(Digest, CoversTheWholeDefinition) {
     }
 }
 
-TEST(Digest, DoesNotLookAtOrderEscapesOrDecoration) {
+TEST(Digest, DoesNotLookAtOrderOrEscapes) {
     const auto digest =
         definition_digest(json(R"({"name":"t","inputSchema":{"a":1,"b":[{"c":1,"d":2}]}})"));
     for (const auto* same :
          {R"({"inputSchema":{"b":[{"d":2,"c":1}],"a":1},"name":"t"})",
-          R"({ "n\u0061me" : "\u0074" , "inputSchema":{"a":1,"b":[{"c":1,"d":2}]}})",
-          R"({"name":"t","inputSchema":{"a":1,"b":[{"c":1,"d":2}]},"_meta":{"x":1},"icons":[1]})"})
+          R"({ "n\u0061me" : "\u0074" , "inputSchema":{"a":1,"b":[{"c":1,"d":2}]}})"})
         EXPECT_EQ(definition_digest(json(same)), digest) << same;
-    // Inside of a schema these are members as all others.
+    // What agents are shown beside of it counts too.
+    for (const auto* other :
+         {R"({"name":"t","inputSchema":{"a":1,"b":[{"c":1,"d":2}]},"_meta":{"x":1}})",
+          R"({"name":"t","inputSchema":{"a":1,"b":[{"c":1,"d":2}]},"icons":[1]})"})
+        EXPECT_NE(definition_digest(json(other)), digest) << other;
     EXPECT_NE(definition_digest(json(R"({"name":"t","inputSchema":{"icons":1}})")),
               definition_digest(json(R"({"name":"t","inputSchema":{"icons":2}})")));
     EXPECT_NE(definition_digest(json(R"({"name":"t","x":[1,2]})")),
@@ -238,20 +241,55 @@ TEST(Pins, KeepDefinitionsUpToABound) {
     EXPECT_EQ(later.compare("s", "65537", of_size(65'537).digest), pin_state::same);
 }
 
-TEST(Pins, DoNotGrowBeyondTheirFile) {
+TEST(Pins, OfOneServerHaveAShare) {
+    const test::folder place;
+    auto store = opened(place / "s");
+    std::vector<pin> many;
+    for (int i = 0; i < 2049; ++i)
+        many.push_back(pinned("greedy", std::to_string(10'000 + i), "{\"d\":1}"));
+    ASSERT_TRUE(store.add(many));
+    EXPECT_EQ(store.all().size(), 2048U);
+    EXPECT_EQ(store.compare("greedy", "12047", many[2047].digest), pin_state::same);
+    EXPECT_EQ(store.compare("greedy", "12048", many[2048].digest), pin_state::first_use);
+    ASSERT_TRUE(store.add({pinned("greedy", "", R"("words")"), pinned("s", "t", "{}")}));
+    EXPECT_NE(store.find("greedy", ""), nullptr);
+    EXPECT_NE(store.find("s", "t"), nullptr);
+    // What has a pin can be accepted as it is now.
+    const auto fresh = pinned("greedy", "10000", "{\"d\":2}");
+    ASSERT_TRUE(store.accept({fresh}));
+    EXPECT_EQ(opened(place / "s").compare("greedy", "10000", fresh.digest), pin_state::same);
+}
+
+TEST(Pins, KeepSoMuchTextOfOneServerAndThenDigests) {
+    const test::folder place;
+    auto store = opened(place / "s");
+    const auto of_size = [](const std::string& name, std::size_t size) {
+        return pinned("s", name, "{\"d\":\"" + std::string(size - 8, 'x') + "\"}");
+    };
+    std::vector<pin> many;
+    for (int i = 0; i < 32; ++i) many.push_back(of_size(std::to_string(100 + i), 65'536));
+    ASSERT_TRUE(store.add(many));
+    EXPECT_EQ(store.find("s", "131")->definition.size(), 65'536U);
+    const auto more = of_size("more", 10);
+    ASSERT_TRUE(store.add({more}));
+    EXPECT_EQ(store.find("s", "more")->definition, "");
+    EXPECT_EQ(opened(place / "s").compare("s", "more", more.digest), pin_state::same);
+    ASSERT_TRUE(store.accept({of_size("100", 65'000)}));
+    EXPECT_EQ(store.find("s", "100")->definition.size(), 65'000U);
+}
+
+TEST(Pins, GiveUpTextsBeforeTheirFileIsFull) {
     const test::folder place;
     auto store = opened(place / "s");
     std::vector<pin> many;
     for (int i = 0; i < 300; ++i)
-        many.push_back(
-            pinned("s", std::to_string(i), "{\"d\":\"" + std::string(60'000, 'x') + "\"}"));
-    const auto out = store.add(many);
-    ASSERT_FALSE(out);
-    EXPECT_EQ(out.error().code, errc::limit_exceeded);
-    EXPECT_TRUE(opened(place / "s").all().empty());
-    many.resize(200);
-    EXPECT_TRUE(store.add(many));
-    EXPECT_EQ(opened(place / "s").all().size(), 200U);
+        many.push_back(pinned("s" + std::to_string(i / 30), std::to_string(i),
+                              "{\"d\":\"" + std::string(60'000, 'x') + "\"}"));
+    ASSERT_TRUE(store.add(many));
+    const auto later = opened(place / "s");
+    EXPECT_EQ(later.all().size(), 300U);
+    for (const auto& each : many)
+        EXPECT_EQ(later.compare(each.server, each.subject, each.digest), pin_state::same);
 }
 
 TEST(Pins, RefuseWhatNoDigestIs) {

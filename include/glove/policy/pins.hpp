@@ -18,8 +18,8 @@ namespace glove::policy {
 
 enum class pin_state : std::uint8_t { first_use, same, changed };
 
-// SHA-256, in hex, of a tool's definition (name, title, description, schemas, annotations and
-// whatever else it has, but `_meta` and icons) or of a server's instructions.
+// SHA-256, in hex, of a tool's definition (name, title, description, schemas, annotations, icons
+// and whatever else it has) or of a server's instructions.
 [[nodiscard]] auto definition_digest(const wire::json::value& definition) -> std::string;
 
 // What the digest is taken over: JSON with the members of every object in the order of their names.
@@ -44,7 +44,8 @@ public:
     [[nodiscard]] auto find(std::string_view server, std::string_view subject) const -> const pin*;
     [[nodiscard]] auto compare(std::string_view server, std::string_view subject,
                                std::string_view digest) const -> pin_state;
-    // Adds those that are pinned for the first time. One that another process has pinned meanwhile
+    // Adds those that are pinned for the first time, up to 2048 of a server; of its definitions, it
+    // keeps 2 MiB, and of the others digests alone. One that another process has pinned meanwhile
     // with another digest is not replaced; `compare` tells afterwards.
     [[nodiscard]] auto add(std::vector<pin> fresh) -> result<>;
     // Replaces: the operator has accepted them.

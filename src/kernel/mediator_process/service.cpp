@@ -17,8 +17,8 @@ using std::chrono::nanoseconds;
 using namespace std::chrono_literals;
 
 constexpr int events_at_once = 128;
-constexpr auto patience_at_end = 6s; // beyond what servers have
-constexpr std::size_t most_notes = 200;
+constexpr auto patience_at_end = 6s;     // beyond what servers have
+constexpr std::size_t most_notes = 5000; // each server has a bound of its own
 
 constexpr unsigned kind_shift = 56, index_shift = 32;
 
