@@ -49,6 +49,12 @@ def descendants(pid):
     return found
 
 
+def resident(process):
+    """KiB of the worker."""
+    with open(f"/proc/{children_of(process.pid)[0]}/status", encoding="utf-8") as file:
+        return int(next(line for line in file if line.startswith("VmRSS")).split()[1])
+
+
 class Lines:
     """A peer that speaks in lines, over two streams."""
 
@@ -327,11 +333,8 @@ class Hostile(Case):
             agent.send({"jsonrpc": "2.0", "id": number, "method": "tools/call",
                         "params": {"name": "s__act", "arguments": {"bytes": 4 << 20}}})
         time.sleep(3)
-        worker = children_of(process.pid)[0]
-        with open(f"/proc/{worker}/status", encoding="utf-8") as file:
-            resident = int(next(line for line in file if line.startswith("VmRSS")).split()[1])
         if not SANITIZED:  # which keeps what was freed
-            self.assertLess(resident, 96 << 10)
+            self.assertLess(resident(process), 96 << 10)
         self.assertEqual([agent.receive()["id"] for _ in range(20)], list(range(20)))
 
     def test_an_agents_message_that_is_too_long_is_refused_and_the_next_is_not(self):
@@ -475,6 +478,23 @@ class Bridge(Case):
         control.close()
         self.assertIsNone(second.receive())
         self.ends(process)
+
+    def test_a_slow_agent_that_goes_leaves_no_server_unread(self):
+        process, control = self.bridge(upstreams=[self.upstream("big")])
+        control.recv(8192)
+        path = self.listen(control)
+        slow_end, slow = self.connect(path)
+        _, other = self.connect(path)
+        slow.hello()
+        other.hello()
+        for number in range(8):
+            slow.send({"jsonrpc": "2.0", "id": number, "method": "tools/call",
+                       "params": {"name": "s__act", "arguments": {"bytes": 9 << 20}}})
+        wait_until(lambda: resident(process) > 40 << 10, "what waits for the agent")
+        time.sleep(1)  # so that the server is not read from any more
+        slow.reading.close()
+        slow_end.close()
+        self.assertIn("result", other.call(bytes=1))
 
     def test_sixty_four_agents_and_no_more(self):
         process, control = self.bridge()

@@ -152,6 +152,7 @@ void service::hear_errors(std::size_t which) {
 
 // A server is not read from while an agent with calls at it is too far behind.
 void service::pause_servers() {
+    paused_ = 0;
     for (std::size_t i = 0; i < servers_.size(); ++i) {
         auto& server = servers_[i];
         if (!server.process || server.silent) continue;
@@ -159,6 +160,7 @@ void service::pause_servers() {
         for (std::size_t j = 0; j < agents_end_ && !ending_; ++j)
             reading = reading && (!agents_[j].open || agents_[j].reading ||
                                   !gate_->has_calls(i, static_cast<session_id>(j)));
+        if (!reading) ++paused_; // they are looked at again, whoever goes meanwhile
         if (reading == server.reading) continue;
         server.reading = reading;
         if (reading)

@@ -183,7 +183,7 @@ void service::finish_turn() {
         for (const auto& each : std::exchange(actions_, {})) carry_out(each);
     }
     look_after_agents();
-    if (far_behind_ > 0) pause_servers();
+    if (far_behind_ > 0 || paused_ > 0) pause_servers();
     announce();
     if (!actions_.empty()) finish_turn();
 }

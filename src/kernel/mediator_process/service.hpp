@@ -129,6 +129,7 @@ private:
     std::chrono::nanoseconds now_{}, end_by_{};
     std::size_t said_ = 0;
     unsigned far_behind_ = 0; // agents whose queue is too long
+    unsigned paused_ = 0;     // servers that are not read from for their sake
     bool ready_ = false, ending_ = false, given_up_ = false, had_agent_ = false;
     bool child_ended_ = false;
 };
