@@ -213,6 +213,7 @@ void gateway::upstream_ended(std::size_t which, std::string_view how, std::strin
 
 void gateway::advance() { state_->advance(); }
 auto gateway::deadline() const -> std::optional<nanoseconds> { return state_->deadline(); }
+auto gateway::has_records() const -> bool { return state_->log.has_staged(); }
 auto gateway::commit() -> result<> { return state_->log.commit(); }
 void gateway::end(std::string_view why) { state_->end(why); }
 auto gateway::counts() const -> const gateway_counts& { return state_->counts; }

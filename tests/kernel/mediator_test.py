@@ -479,6 +479,18 @@ class Bridge(Case):
         self.assertIsNone(second.receive())
         self.ends(process)
 
+    def test_a_call_of_an_agent_that_takes_nothing_more_has_its_outcome_at_once(self):
+        _, control = self.bridge(upstreams=[self.upstream("silent")])
+        control.recv(8192)
+        end, agent = self.connect(self.listen(control))
+        agent.hello()
+        agent.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "s__act"}})
+        wait_until(lambda: self.records()[-1]["status"] == "pending", "the call's record")
+        end.shutdown(socket.SHUT_RD)
+        agent.send({"jsonrpc": "2.0", "id": 2, "method": "ping"})
+        # Nothing else happens that could bring it about.
+        wait_until(lambda: self.records()[-1].get("error") == "the agent has gone", "the outcome")
+
     def test_a_slow_agent_that_goes_leaves_no_server_unread(self):
         process, control = self.bridge(upstreams=[self.upstream("big")])
         control.recv(8192)

@@ -130,6 +130,7 @@ public:
 
     void advance(); // whatever is due
     [[nodiscard]] auto deadline() const -> std::optional<std::chrono::nanoseconds>;
+    [[nodiscard]] auto has_records() const -> bool; // that are not committed
     [[nodiscard]] auto commit() -> result<>;
     // Answers what is open, and stops the servers. Nothing is taken afterwards.
     void end(std::string_view why);

@@ -119,7 +119,8 @@ void service::flush_agent(std::size_t which) {
     if (!agent.open) return;
     const auto before = agent.queue.bytes();
     const auto state = agent.queue.flush(agent.out());
-    if (state == mcp::line_queue::state::broken) return agent_gone(which);
+    if (state == mcp::line_queue::state::broken)
+        return broken_agents_.push_back(static_cast<std::uint32_t>(which));
     const bool blocked = state == mcp::line_queue::state::waiting;
     if (agent.queue.bytes() != before || !agent.blocked) agent.moved = now_;
     if (blocked == agent.blocked) return;

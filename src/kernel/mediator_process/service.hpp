@@ -76,6 +76,9 @@ private:
     void turn();
     void handle(const ::epoll_event& event);
     void finish_turn();
+    void settle_turn();
+    void flush_all();
+    [[nodiscard]] auto has_more() const -> bool;
     void carry_out(const action& wanted);
     void take_signals();
     void take_orders();
@@ -122,7 +125,7 @@ private:
     std::array<agent_peer, most_sessions> agents_;
     std::size_t agents_end_ = 0; // beyond the last one that is open
     std::vector<server_peer> servers_;
-    std::vector<std::uint32_t> agents_to_flush_, servers_to_flush_, flushing_;
+    std::vector<std::uint32_t> agents_to_flush_, servers_to_flush_, flushing_, broken_agents_;
     std::deque<action> actions_;
     std::vector<std::string> notes_; // before it is ready
     std::optional<error> problem_;
