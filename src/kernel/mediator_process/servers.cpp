@@ -22,6 +22,7 @@ constexpr int reads_at_end = 128;
 void service::to_upstream(std::size_t to, std::string message) {
     auto& server = servers_[to];
     if (!server.process) return;
+    memory_ += message.size() + 1;
     server.queue.push(std::move(message));
     if (!std::exchange(server.queued, true))
         servers_to_flush_.push_back(static_cast<std::uint32_t>(to));
@@ -158,7 +159,7 @@ void service::pause_servers() {
         if (!server.process || server.silent) continue;
         bool reading = true;
         for (std::size_t j = 0; j < agents_end_ && !ending_; ++j)
-            reading = reading && (!agents_[j].open || agents_[j].reading ||
+            reading = reading && (!agents_[j].open || !agents_[j].behind ||
                                   !gate_->has_calls(i, static_cast<session_id>(j)));
         if (!reading) ++paused_; // they are looked at again, whoever goes meanwhile
         if (reading == server.reading) continue;

@@ -109,6 +109,7 @@ auto service::milliseconds_to_wait() const -> int {
         const auto& each = agents_[i];
         if (!each.open) continue;
         if (each.always_ready && each.reading && !each.ended && !ending_) return 0;
+        if (has_lines(i) && may_take(i)) return 0;
         if (each.blocked && each.queue.bytes() > most_waiting_bytes) add(each.moved + 30s);
     }
     if (!first) return -1;
@@ -124,7 +125,10 @@ void service::turn() {
     now_ = gate_->begin_turn();
     for (int i = 0; i < count; ++i) handle(events[i]);
     for (std::size_t i = 0; i < agents_end_; ++i)
-        if (agents_[i].open && agents_[i].always_ready) read_agent(i);
+        if (agents_[i].open) {
+            if (has_lines(i)) take_lines(i);
+            if (agents_[i].always_ready) read_agent(i);
+        }
     if (child_ended_) reap_strangers();
     own_deadlines();
     gate_->advance();
