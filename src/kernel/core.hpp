@@ -39,6 +39,9 @@ inline constexpr std::size_t reserved_slots = 512;
 inline constexpr std::size_t most_definition = 1UL << 20; // of a tool or another listed thing
 inline constexpr std::size_t most_members = 4096;         // of each object in one
 inline constexpr std::size_t most_notes_of_server = 64;
+inline constexpr std::size_t most_own_requests = 512;  // open at one server
+// Of one agent that is not welcome yet; the last one may go beyond the bytes.
+inline constexpr std::size_t most_held_lines = 256, most_held_bytes = 1UL << 20;
 inline constexpr seconds between_listings{1};
 
 struct open_request {
@@ -49,6 +52,11 @@ struct open_request {
 struct waiting_list {
     std::string id;
     listing_kind kind{};
+};
+// What came before the agent was welcome.
+struct held_line {
+    std::string id; // of a request; empty: of something else
+    std::string text;
 };
 struct subscription {
     std::uint32_t upstream = 0;
@@ -78,6 +86,11 @@ struct session {
     std::vector<subscription> subscriptions;
     std::vector<ask> asks;
     std::uint64_t next_ask = 1;
+    std::deque<held_line> held;
+    std::size_t held_bytes = 0;
+    [[nodiscard]] auto is_full() const -> bool {
+        return held.size() >= most_held_lines || held_bytes >= most_held_bytes;
+    }
 };
 
 struct listing {
@@ -144,6 +157,7 @@ struct gateway::state {
     catalog tools;
     std::size_t open_calls = 0; // of agents
     std::size_t unwelcome = 0;  // agents that are not welcome yet
+    bool lists_held = false;    // for agents that have too much to read
     gateway_counts counts;
     nanoseconds now{}, began{};
     bool ended = false;
@@ -164,6 +178,9 @@ struct gateway::state {
 
     // sessions.cpp
     void agent_line(session_id from, const mcp::line_reader::line& line);
+    void take_message(session_id from, const mcp::message& what);
+    void hold_line(session_id from, std::string_view text, const mcp::message& what);
+    void take_held_line(session_id from);
     void agent_request(session_id from, const mcp::message& what);
     void agent_notification(session_id from, const mcp::message& what);
     void initialize_agent(session_id from, const mcp::message& what);
@@ -172,6 +189,7 @@ struct gateway::state {
     void list_for_agent(session_id from, const mcp::message& what, listing_kind kind);
     void answer_list(session_id to, const std::string& id, listing_kind kind);
     void answer_waiting_lists();
+    [[nodiscard]] auto may_answer(session_id to, listing_kind kind) -> bool;
     void cancel_by_agent(session_id from, const mcp::message& what);
     void session_gone(session_id which);
     void refuse(session_id to, std::string_view id, mcp::code number, std::string_view words);

@@ -79,6 +79,10 @@ auto gateway::state::deadline() -> std::optional<nanoseconds> {
         if (!out_time || when < *out_time) out_time = when;
     };
     if (const auto* first = calls.first_due()) add(first->deadline);
+    for (session_id i = 0; lists_held && i < sessions.size(); ++i)
+        if (std::ranges::any_of(sessions[i].lists,
+                                [&](const waiting_list& each) { return may_answer(i, each.kind); }))
+            add(now);
     bool waits = false;
     for (const auto& each : ups) {
         if (each.now == upstream::phase::resting) add(each.rest_until);
@@ -96,6 +100,7 @@ void gateway::state::advance() {
     for (auto* first = calls.first_due(); first != nullptr && first->deadline <= now && !is_over();
          first = calls.first_due())
         due(*first);
+    if (lists_held) answer_waiting_lists();
     for (std::size_t i = 0; i < ups.size() && !is_over(); ++i) {
         auto& each = ups[i];
         if (each.now == upstream::phase::resting && each.rest_until <= now) start_upstream(i);
@@ -136,7 +141,12 @@ void gateway::state::end(std::string_view why) {
             refuse(i, each.initialize_id, mcp::code::upstream_gone, "the mediation has ended");
         for (const auto& list : each.lists)
             refuse(i, list.id, mcp::code::upstream_gone, "the mediation has ended");
+        for (const auto& line : each.held)
+            if (!line.id.empty())
+                refuse(i, line.id, mcp::code::upstream_gone, "the mediation has ended");
         each.lists.clear();
+        each.held.clear();
+        each.held_bytes = 0;
         each.now = session::phase::closing;
         out.close_agent(i);
     }
@@ -192,11 +202,28 @@ void gateway::agent_line(session_id from, const mcp::line_reader::line& line) {
     if (!state_->is_over()) state_->agent_line(from, line);
 }
 
+auto gateway::takes_lines(session_id of) const -> bool {
+    const auto& by = state_->sessions[of];
+    return by.now == session::phase::ready || !by.is_full();
+}
+auto gateway::has_held_lines(session_id of) const -> bool {
+    const auto& by = state_->sessions[of];
+    return by.now == session::phase::ready && !by.held.empty() && !state_->is_over();
+}
+auto gateway::take_held_line(session_id of) -> bool {
+    if (!has_held_lines(of)) return false;
+    state_->take_held_line(of);
+    return true;
+}
+auto gateway::held_bytes(session_id of) const -> std::size_t {
+    return state_->sessions[of].held_bytes;
+}
+
 void gateway::agent_gone(session_id which) { state_->session_gone(which); }
 
 auto gateway::open_requests(session_id of) const -> std::size_t {
     const auto& which = state_->sessions[of];
-    return which.requests.size() + which.lists.size() +
+    return which.requests.size() + which.lists.size() + which.held.size() +
            (which.now == session::phase::waiting ? 1 : 0);
 }
 
@@ -221,6 +248,7 @@ void gateway::upstream_ended(std::size_t which, std::string_view how, std::strin
 
 void gateway::advance() { state_->advance(); }
 auto gateway::deadline() const -> std::optional<nanoseconds> { return state_->deadline(); }
+auto gateway::has_records() const -> bool { return state_->log.has_staged(); }
 auto gateway::commit() -> result<> { return state_->log.commit(); }
 void gateway::end(std::string_view why) { state_->end(why); }
 auto gateway::counts() const -> const gateway_counts& { return state_->counts; }

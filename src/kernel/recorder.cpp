@@ -50,11 +50,13 @@ auto recorder::stage(const entry& what) -> bool {
         problem_ = staged.error();
         return false;
     }
+    staged_ = true;
     return true;
 }
 
 auto recorder::commit() -> result<> {
     if (problem_) return std::unexpected(*problem_);
+    staged_ = false;
     auto done = sink_.commit();
     if (!done) problem_ = done.error();
     return done;

@@ -31,6 +31,7 @@ public:
     [[nodiscard]] auto next_number() -> std::uint64_t { return ++last_number_; }
     // False when it cannot be: then nothing may be done.
     auto stage(const entry& what) -> bool;
+    [[nodiscard]] auto has_staged() const -> bool { return staged_; }
     [[nodiscard]] auto commit() -> result<>;
     [[nodiscard]] auto problem() const -> const std::optional<error>& { return problem_; }
 
@@ -41,6 +42,7 @@ private:
     audit::event intent_, outcome_; // apart, so that each keeps its room
     std::uint64_t prefix_, last_number_ = 0;
     std::chrono::nanoseconds wall_{};
+    bool staged_ = false; // since the last commit
     std::optional<error> problem_;
 };
 

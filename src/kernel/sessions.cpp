@@ -19,6 +19,14 @@ constexpr list_row list_rows[listing_kinds] = {{"tools/list", "tools"},
                                                {"resources/templates/list", "resourceTemplates"},
                                                {"prompts/list", "prompts"}};
 
+// In the order in which they came, after the answer to initialize.
+[[nodiscard]] auto must_wait(const session& by, const mcp::message& what) -> bool {
+    if (by.now != session::phase::waiting && by.held.empty()) return false;
+    return what.kind != mcp::message_kind::request ||
+           (what.method != "ping" && what.method != "initialize" &&
+            what.method != "server/discover");
+}
+
 [[nodiscard]] auto has_object(const wire::json::value& of, std::string_view name) -> bool {
     const auto* found = of.find(name);
     return found != nullptr && found->as_object() != nullptr;
@@ -57,12 +65,40 @@ void gateway::state::agent_line(session_id from, const mcp::line_reader::line& l
             refuse(from, read->id, code::invalid_params, "params must be an object");
         return;
     }
-    switch (read->kind) {
-    case mcp::message_kind::request: return agent_request(from, *read);
-    case mcp::message_kind::notification: return agent_notification(from, *read);
+    if (must_wait(by, *read)) return hold_line(from, line.text, *read);
+    take_message(from, *read);
+}
+
+void gateway::state::take_message(session_id from, const mcp::message& what) {
+    switch (what.kind) {
+    case mcp::message_kind::request: return agent_request(from, what);
+    case mcp::message_kind::notification: return agent_notification(from, what);
     case mcp::message_kind::answer:
-    case mcp::message_kind::failure: return agent_answer(from, *read);
+    case mcp::message_kind::failure: return agent_answer(from, what);
     }
+}
+
+void gateway::state::hold_line(session_id from, std::string_view text, const mcp::message& what) {
+    auto& by = sessions[from];
+    const bool asks = what.kind == mcp::message_kind::request;
+    if (asks && is_open(by, what.id))
+        return refuse(from, "null", code::invalid_request, "the id is that of an open request");
+    if (by.is_full()) {
+        if (asks) refuse(from, what.id, code::too_many_calls, "too many requests are open");
+        else ++counts.dropped_notifications;
+        return;
+    }
+    by.held.push_back({std::string{asks ? what.id : std::string_view{}}, std::string{text}});
+    by.held_bytes += text.size();
+}
+
+void gateway::state::take_held_line(session_id from) {
+    auto& by = sessions[from];
+    const auto line = std::move(by.held.front());
+    by.held.pop_front();
+    by.held_bytes -= line.text.size();
+    // It was read once already.
+    if (const auto read = agent_reader.read(line.text)) take_message(from, *read);
 }
 
 void gateway::state::agent_request(session_id from, const mcp::message& what) {
@@ -113,7 +149,8 @@ auto gateway::state::find_request(const session& of, std::string_view id) -> cal
 auto gateway::state::is_open(const session& of, std::string_view id) -> bool {
     return find_request(of, id) != nullptr ||
            (of.now == session::phase::waiting && of.initialize_id == id) ||
-           std::ranges::find(of.lists, id, &waiting_list::id) != of.lists.end();
+           std::ranges::find(of.lists, id, &waiting_list::id) != of.lists.end() ||
+           std::ranges::find(of.held, id, &held_line::id) != of.held.end();
 }
 
 void gateway::state::initialize_agent(session_id from, const mcp::message& what) {
@@ -254,16 +291,25 @@ void gateway::state::answer_list(session_id to, const std::string& id, listing_k
     out.to_agent(to, mcp::answer_text(id, text));
 }
 
+auto gateway::state::may_answer(session_id to, listing_kind kind) -> bool {
+    return out.waiting_for_agent(to) < most_waiting_bytes &&
+           std::ranges::none_of(ups, [&](upstream& each) { return each.at(kind).running; });
+}
+
+// Whole lists can be long: to an agent that has too much to read already, they are given later.
 void gateway::state::answer_waiting_lists() {
-    const auto is_running = [&](listing_kind kind) {
-        return std::ranges::any_of(ups, [&](upstream& each) { return each.at(kind).running; });
-    };
+    lists_held = false;
     for (session_id i = 0; i < sessions.size(); ++i) {
+        if (sessions[i].lists.empty()) continue;
         auto waiting = std::move(sessions[i].lists);
         sessions[i].lists.clear();
         for (auto& each : waiting) {
-            if (is_running(each.kind)) sessions[i].lists.push_back(std::move(each));
-            else answer_list(i, each.id, each.kind);
+            if (may_answer(i, each.kind)) {
+                answer_list(i, each.id, each.kind);
+                continue;
+            }
+            lists_held = true;
+            sessions[i].lists.push_back(std::move(each));
         }
     }
 }

@@ -85,10 +85,65 @@ TEST(Session, WaitsForTheServersAndIsPingedMeanwhile) {
     EXPECT_EQ(s.gate().open_requests(*a), 1U);
     s.agent(*a, scene::request("1", "ping"));
     (void)s.heard(*a);
-    s.agent(*a, scene::request("2", "tools/list"));
-    EXPECT_NE(s.heard(*a).find("-32600"), std::string::npos);
     s.come_up(0, scene::tool("echo"));
     EXPECT_NE(s.heard(*a).find("serverInfo"), std::string::npos);
+}
+
+TEST(Session, WhatComesBeforeTheWelcomeWaitsForIt) {
+    scene s;
+    s.start();
+    std::optional<session_id> a;
+    s.turn([&] { a = s.gate().open_session(); });
+    s.agent(*a, hello("2025-06-18"));
+    s.agent(*a, scene::notification("notifications/initialized"));
+    s.agent(*a, scene::request("2", "tools/list"));
+    s.agent(*a, scene::call("3", "up__echo"));
+    EXPECT_TRUE(s.is_quiet(*a));
+    EXPECT_FALSE(s.gate().has_held_lines(*a));
+    EXPECT_EQ(s.gate().open_requests(*a), 4U);
+    s.agent(*a, scene::call("3", "up__echo"));
+    EXPECT_NE(s.heard(*a).find("open request"), std::string::npos);
+    s.agent(*a, scene::request("4", "ping"));
+    EXPECT_NE(s.heard(*a).find(q("'id':4")), std::string::npos);
+    s.come_up(0, scene::tool("echo"));
+    EXPECT_NE(s.heard(*a).find("serverInfo"), std::string::npos);
+    // What comes now does not overtake them.
+    s.agent(*a, scene::call("5", "up__echo"));
+    EXPECT_TRUE(s.got_nothing(0));
+    while (s.gate().has_held_lines(*a)) s.turn([&] { EXPECT_TRUE(s.gate().take_held_line(*a)); });
+    s.turn([&] { EXPECT_FALSE(s.gate().take_held_line(*a)); });
+    EXPECT_EQ(s.gate().held_bytes(*a), 0U);
+    EXPECT_NE(s.heard(*a).find("up__echo"), std::string::npos);
+    for (const std::string id : {"3", "5"}) {
+        s.upstream(0, scene::answer(s.got(0), "{}"));
+        EXPECT_NE(s.heard(*a).find(q("'id':" + id)), std::string::npos);
+    }
+}
+
+TEST(Session, WhatWaitsForTheWelcomeIsBounded) {
+    for (const bool by_bytes : {false, true}) {
+        scene s;
+        s.start();
+        std::optional<session_id> a;
+        s.turn([&] { a = s.gate().open_session(); });
+        s.agent(*a, hello("2025-06-18"));
+        const std::string padding((1UL << 20) / 256, 'x');
+        int held = 0;
+        while (s.gate().takes_lines(*a)) {
+            s.agent(*a, scene::request(std::to_string(++held), "tools/list",
+                                       by_bytes ? "{'x':'" + padding + "'}" : "{}"));
+            ASSERT_TRUE(s.is_quiet(*a));
+        }
+        EXPECT_EQ(held < 256, by_bytes);
+        EXPECT_LE(held, 256);
+        s.agent(*a, scene::request("1000", "tools/list"));
+        EXPECT_NE(s.heard(*a).find("-31005"), std::string::npos);
+        // None is forgotten when all ends.
+        s.turn([&] { s.gate().end("told to"); });
+        for (int i = 0; i <= held; ++i)
+            EXPECT_NE(s.heard(*a).find("-31001"), std::string::npos) << i;
+        EXPECT_TRUE(s.is_quiet(*a));
+    }
 }
 
 TEST(Session, ServersThatAreNotRequiredAreWaitedForABit) {

@@ -49,6 +49,12 @@ def descendants(pid):
     return found
 
 
+def resident(process):
+    """KiB of the worker."""
+    with open(f"/proc/{children_of(process.pid)[0]}/status", encoding="utf-8") as file:
+        return int(next(line for line in file if line.startswith("VmRSS")).split()[1])
+
+
 class Lines:
     """A peer that speaks in lines, over two streams."""
 
@@ -168,22 +174,17 @@ class Serve(Case):
         requests += [{"jsonrpc": "2.0", "id": number, "method": "tools/call",
                       "params": {"name": "s__act", "arguments": {"message": str(number)}}}
                      for number in range(1, 100)]
-        # What comes before the welcome is refused, so the file holds the first one alone.
         path = os.path.join(self.folder, "requests")
         with open(path, "w", encoding="utf-8") as file:
-            file.write(json.dumps(requests[0]) + "\n")
-        with open(path, "rb") as stdin:
-            process = self.start(self.mediation(), stdin=stdin)
-            self.assertEqual(json.loads(process.stdout.readline())["id"], 0)
-            self.ends(process)
-        process, agent = self.serve()
-        agent.hello()
-        for request in requests[1:]:
-            agent.send(request)
-        process.stdin.close()
-        answers = [json.loads(line) for line in process.stdout]
-        self.assertEqual(sorted(each["id"] for each in answers), list(range(1, 100)))
-        self.ends(process)
+            file.write("".join(json.dumps(request) + "\n" for request in requests))
+        for modes in (("good",), ("slow",)):  # that one starts when all has come
+            with open(path, "rb") as stdin:
+                process = self.start(self.mediation(upstreams=[self.upstream(*modes)]), stdin=stdin)
+                answers = [json.loads(line) for line in process.stdout]
+                self.ends(process)
+            self.assertEqual(answers[0]["id"], 0)
+            self.assertEqual(sorted(each["id"] for each in answers), list(range(100)))
+            self.assertTrue(all("result" in each for each in answers), answers)
 
     def test_nothing_on_stdin_is_an_end(self):
         process = self.start(self.mediation(), stdin=subprocess.DEVNULL)
@@ -327,12 +328,23 @@ class Hostile(Case):
             agent.send({"jsonrpc": "2.0", "id": number, "method": "tools/call",
                         "params": {"name": "s__act", "arguments": {"bytes": 4 << 20}}})
         time.sleep(3)
-        worker = children_of(process.pid)[0]
-        with open(f"/proc/{worker}/status", encoding="utf-8") as file:
-            resident = int(next(line for line in file if line.startswith("VmRSS")).split()[1])
         if not SANITIZED:  # which keeps what was freed
-            self.assertLess(resident, 96 << 10)
+            self.assertLess(resident(process), 96 << 10)
         self.assertEqual([agent.receive()["id"] for _ in range(20)], list(range(20)))
+
+    def test_lists_that_nobody_reads_are_not_made(self):
+        process, agent = self.serve("wide", "500000")
+        agent.hello()
+        text = b"".join(b'{"jsonrpc":"2.0","id":%d,"method":"tools/list"}\n' % number for number in range(300))
+        process.stdin.write(text)
+        process.stdin.flush()
+        wait_until(lambda: resident(process) > 30 << 10, "what waits for the agent")
+        time.sleep(2)
+        if not SANITIZED:
+            self.assertLess(resident(process), 96 << 10)
+        for number in range(300):
+            self.assertEqual(agent.receive()["id"], number)
+        self.assertIn("result", agent.ask(0, "ping"))
 
     def test_an_agents_message_that_is_too_long_is_refused_and_the_next_is_not(self):
         process, agent = self.serve()
@@ -475,6 +487,61 @@ class Bridge(Case):
         control.close()
         self.assertIsNone(second.receive())
         self.ends(process)
+
+    def test_a_call_of_an_agent_that_takes_nothing_more_has_its_outcome_at_once(self):
+        _, control = self.bridge(upstreams=[self.upstream("silent")])
+        control.recv(8192)
+        end, agent = self.connect(self.listen(control))
+        agent.hello()
+        agent.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "s__act"}})
+        wait_until(lambda: self.records()[-1]["status"] == "pending", "the call's record")
+        end.shutdown(socket.SHUT_RD)
+        agent.send({"jsonrpc": "2.0", "id": 2, "method": "ping"})
+        # Nothing else happens that could bring it about.
+        wait_until(lambda: self.records()[-1].get("error") == "the agent has gone", "the outcome")
+
+    def test_agents_together_have_a_bound_and_the_others_live(self):
+        process, control = self.bridge(upstreams=[self.upstream("wide", "500000")])
+        control.recv(8192)
+        path = self.listen(control)
+        text = b"".join(b'{"jsonrpc":"2.0","id":%d,"method":"tools/list"}\n' % number for number in range(60))
+        greedy = []
+        for _ in range(16):
+            end, agent = self.connect(path)
+            agent.hello()
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                end.sendall(text)
+            greedy.append(agent)
+        _, other = self.connect(path)
+        other.hello()
+        self.assertIn("result", other.call(message="hi"))
+        if not SANITIZED:
+            self.assertLess(resident(process), 340 << 10)
+        self.assertIn("more than 256 MiB wait to be taken", self.errors())
+        # Those that were not closed have all of theirs.
+        whole = 0
+        for agent in greedy:
+            with contextlib.suppress(ConnectionResetError, ValueError):
+                whole += [(agent.receive() or {}).get("id") for _ in range(60)] == list(range(60))
+        self.assertGreaterEqual(whole, 4)
+        self.assertLess(whole, 16)
+
+    def test_a_slow_agent_that_goes_leaves_no_server_unread(self):
+        process, control = self.bridge(upstreams=[self.upstream("big")])
+        control.recv(8192)
+        path = self.listen(control)
+        slow_end, slow = self.connect(path)
+        _, other = self.connect(path)
+        slow.hello()
+        other.hello()
+        for number in range(8):
+            slow.send({"jsonrpc": "2.0", "id": number, "method": "tools/call",
+                       "params": {"name": "s__act", "arguments": {"bytes": 9 << 20}}})
+        wait_until(lambda: resident(process) > 40 << 10, "what waits for the agent")
+        time.sleep(1)  # so that the server is not read from any more
+        slow.reading.close()
+        slow_end.close()
+        self.assertIn("result", other.call(bytes=1))
 
     def test_sixty_four_agents_and_no_more(self):
         process, control = self.bridge()

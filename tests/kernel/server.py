@@ -8,6 +8,8 @@ import time
 
 MODE = sys.argv[1] if len(sys.argv) > 1 else "good"
 WORDS = sys.argv[2] if len(sys.argv) > 2 else "acts"
+if MODE == "wide":  # so much text
+    WORDS = "x" * int(WORDS)
 
 
 def raw(data):

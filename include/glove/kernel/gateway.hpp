@@ -118,6 +118,13 @@ public:
     // Empty when there are too many.
     [[nodiscard]] auto open_session() -> std::optional<session_id>;
     void agent_line(session_id from, const mcp::line_reader::line& line);
+    // What an agent sends after its initialize and before the answer waits here, and is taken by
+    // `take_held_line` afterwards: false when there is nothing to take now. No line should come
+    // while `takes_lines` is false; it would be refused.
+    [[nodiscard]] auto takes_lines(session_id of) const -> bool;
+    [[nodiscard]] auto has_held_lines(session_id of) const -> bool; // to be taken now
+    [[nodiscard]] auto take_held_line(session_id of) -> bool;
+    [[nodiscard]] auto held_bytes(session_id of) const -> std::size_t;
     void agent_gone(session_id which);
     // Requests of an agent without an answer yet.
     [[nodiscard]] auto open_requests(session_id of) const -> std::size_t;
@@ -130,6 +137,7 @@ public:
 
     void advance(); // whatever is due
     [[nodiscard]] auto deadline() const -> std::optional<std::chrono::nanoseconds>;
+    [[nodiscard]] auto has_records() const -> bool; // that are not committed
     [[nodiscard]] auto commit() -> result<>;
     // Answers what is open, and stops the servers. Nothing is taken afterwards.
     void end(std::string_view why);

@@ -24,6 +24,8 @@ struct agent_peer {
     bool closing = false;                // it is closed when its queue is empty
     bool queued = false;                 // in the list of those to flush
     bool blocked = false;                // its queue waits for room
+    bool behind = false;                 // too much waits for it
+    bool backlog = false;                // lines of it wait until there is room for answers
     bool reading = true, watched = true; // its input
     std::uint32_t generation = 0;
     std::chrono::nanoseconds moved{}; // when something of the queue went out

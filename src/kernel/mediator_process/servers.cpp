@@ -22,6 +22,7 @@ constexpr int reads_at_end = 128;
 void service::to_upstream(std::size_t to, std::string message) {
     auto& server = servers_[to];
     if (!server.process) return;
+    memory_ += message.size() + 1;
     server.queue.push(std::move(message));
     if (!std::exchange(server.queued, true))
         servers_to_flush_.push_back(static_cast<std::uint32_t>(to));
@@ -152,13 +153,15 @@ void service::hear_errors(std::size_t which) {
 
 // A server is not read from while an agent with calls at it is too far behind.
 void service::pause_servers() {
+    paused_ = 0;
     for (std::size_t i = 0; i < servers_.size(); ++i) {
         auto& server = servers_[i];
         if (!server.process || server.silent) continue;
         bool reading = true;
         for (std::size_t j = 0; j < agents_end_ && !ending_; ++j)
-            reading = reading && (!agents_[j].open || agents_[j].reading ||
+            reading = reading && (!agents_[j].open || !agents_[j].behind ||
                                   !gate_->has_calls(i, static_cast<session_id>(j)));
+        if (!reading) ++paused_; // they are looked at again, whoever goes meanwhile
         if (reading == server.reading) continue;
         server.reading = reading;
         if (reading)

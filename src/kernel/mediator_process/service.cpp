@@ -109,6 +109,7 @@ auto service::milliseconds_to_wait() const -> int {
         const auto& each = agents_[i];
         if (!each.open) continue;
         if (each.always_ready && each.reading && !each.ended && !ending_) return 0;
+        if (has_lines(i) && may_take(i)) return 0;
         if (each.blocked && each.queue.bytes() > most_waiting_bytes) add(each.moved + 30s);
     }
     if (!first) return -1;
@@ -124,7 +125,10 @@ void service::turn() {
     now_ = gate_->begin_turn();
     for (int i = 0; i < count; ++i) handle(events[i]);
     for (std::size_t i = 0; i < agents_end_; ++i)
-        if (agents_[i].open && agents_[i].always_ready) read_agent(i);
+        if (agents_[i].open) {
+            if (has_lines(i)) take_lines(i);
+            if (agents_[i].always_ready) read_agent(i);
+        }
     if (child_ended_) reap_strangers();
     own_deadlines();
     gate_->advance();
@@ -154,38 +158,53 @@ void service::handle(const ::epoll_event& event) {
     }
 }
 
-// The records first. What is carried out may bring new ones, and then it all happens again.
+// What is looked after at the end may bring more to record and to send.
 void service::finish_turn() {
-    for (;;) {
-        if (!given_up_) {
-            const auto kept = gate_->commit();
-            if (!kept) give_up(kept.error());
-            else if (const auto& why = gate_->problem(); why && !ending_) {
-                problem_ = *why;
-                begin_end("the mediation could not begin");
-                continue;
-            }
+    do {
+        do settle_turn();
+        while (has_more());
+        look_after_agents();
+        if (far_behind_ > 0 || paused_ > 0) pause_servers();
+        announce();
+    } while (has_more());
+}
+
+auto service::has_more() const -> bool {
+    return !actions_.empty() || !agents_to_flush_.empty() || !servers_to_flush_.empty() ||
+           (!given_up_ && gate_->has_records());
+}
+
+// The records first. What is carried out may bring new ones, and then it all happens again.
+void service::settle_turn() {
+    if (!given_up_) {
+        const auto kept = gate_->commit();
+        if (!kept) give_up(kept.error());
+        else if (const auto& why = gate_->problem(); why && !ending_) {
+            problem_ = *why;
+            return begin_end("the mediation could not begin");
         }
-        // The lists keep their room.
-        std::swap(agents_to_flush_, flushing_);
-        for (const auto each : flushing_) {
-            agents_[each].queued = false;
-            flush_agent(each);
-        }
-        flushing_.clear();
-        std::swap(servers_to_flush_, flushing_);
-        for (const auto each : flushing_) {
-            servers_[each].queued = false;
-            flush_server(each);
-        }
-        flushing_.clear();
-        if (actions_.empty()) break;
-        for (const auto& each : std::exchange(actions_, {})) carry_out(each);
     }
-    look_after_agents();
-    if (far_behind_ > 0) pause_servers();
-    announce();
-    if (!actions_.empty()) finish_turn();
+    flush_all();
+    for (const auto& each : std::exchange(actions_, {})) carry_out(each);
+}
+
+// All that was queued until now, and only then is it told who has gone: what that brings is not on
+// record yet. The lists keep their room.
+void service::flush_all() {
+    std::swap(agents_to_flush_, flushing_);
+    for (const auto each : flushing_) {
+        agents_[each].queued = false;
+        flush_agent(each);
+    }
+    flushing_.clear();
+    std::swap(servers_to_flush_, flushing_);
+    for (const auto each : flushing_) {
+        servers_[each].queued = false;
+        flush_server(each);
+    }
+    flushing_.clear();
+    for (const auto each : broken_agents_) agent_gone(each);
+    broken_agents_.clear();
 }
 
 void service::carry_out(const action& wanted) {

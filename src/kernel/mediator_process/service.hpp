@@ -76,6 +76,9 @@ private:
     void turn();
     void handle(const ::epoll_event& event);
     void finish_turn();
+    void settle_turn();
+    void flush_all();
+    [[nodiscard]] auto has_more() const -> bool;
     void carry_out(const action& wanted);
     void take_signals();
     void take_orders();
@@ -95,6 +98,12 @@ private:
     [[nodiscard]] auto open_standard_agent() -> result<>;
     void accept_agents();
     void read_agent(std::size_t which);
+    void take_lines(std::size_t which);
+    [[nodiscard]] auto may_take(std::size_t which) const -> bool;
+    [[nodiscard]] auto has_lines(std::size_t which) const -> bool; // that were held back
+    [[nodiscard]] auto memory_of_agent(std::size_t which) const -> std::size_t;
+    [[nodiscard]] auto memory_of_server(std::size_t which) const -> std::size_t;
+    void make_room();
     void agent_gone(std::size_t which);
     void drop_agent(std::size_t which);
     void flush_agent(std::size_t which);
@@ -122,13 +131,15 @@ private:
     std::array<agent_peer, most_sessions> agents_;
     std::size_t agents_end_ = 0; // beyond the last one that is open
     std::vector<server_peer> servers_;
-    std::vector<std::uint32_t> agents_to_flush_, servers_to_flush_, flushing_;
+    std::vector<std::uint32_t> agents_to_flush_, servers_to_flush_, flushing_, broken_agents_;
     std::deque<action> actions_;
     std::vector<std::string> notes_; // before it is ready
     std::optional<error> problem_;
     std::chrono::nanoseconds now_{}, end_by_{};
     std::size_t said_ = 0;
+    std::size_t memory_ = 0;  // bytes that wait, of everybody; exact at the end of a turn
     unsigned far_behind_ = 0; // agents whose queue is too long
+    unsigned paused_ = 0;     // servers that are not read from for their sake
     bool ready_ = false, ending_ = false, given_up_ = false, had_agent_ = false;
     bool child_ended_ = false;
 };
