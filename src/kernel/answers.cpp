@@ -14,7 +14,15 @@ void gateway::state::upstream_line(std::size_t from, const mcp::line_reader::lin
         ++counts.malformed_upstream_lines;
         const auto words = "a message of the server has " + std::to_string(line.bytes) +
                            " bytes and may have " + std::to_string(mcp::longest_message);
-        return fail_upstream(from, code::too_large, words, words);
+        if (up.now != upstream::phase::up)
+            return fail_upstream(from, code::too_large, words, words);
+        // The next line is a message again, so the server lives on. Only when nobody can know whose
+        // answer this was is it the end of all that wait.
+        auto* meant = calls.find(read_id(mcp::made_out_id(line.text)).number);
+        if (meant != nullptr && meant->upstream == from && meant->session != no_session)
+            return fail_call(*meant, code::too_large, words, words);
+        fail_calls_of(from, code::too_large, words, words);
+        return answer_waiting_lists();
     }
     const auto read = upstream_reader.read(line.text);
     if (!read) return malformed_answer(from, read.error());
