@@ -39,7 +39,6 @@ inline constexpr std::size_t reserved_slots = 512;
 inline constexpr std::size_t most_definition = 1UL << 20; // of a tool or another listed thing
 inline constexpr std::size_t most_members = 4096;         // of each object in one
 inline constexpr std::size_t most_notes_of_server = 64;
-inline constexpr std::size_t most_own_requests = 512;  // open at one server
 // Of one agent that is not welcome yet; the last one may go beyond the bytes.
 inline constexpr std::size_t most_held_lines = 256, most_held_bytes = 1UL << 20;
 inline constexpr seconds between_listings{1};
