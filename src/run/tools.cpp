@@ -151,7 +151,10 @@ void note_servers(const mediation_request& tools, container::plan& plan) {
                                                       : base + "/" + word;
             if (!is_file(path)) continue;
             const auto where = container::resolve(path);
-            note(where ? where->real : path, ", of which the server " + upstream.name + " is made");
+            const auto made = ", of which the server " + upstream.name + " is made";
+            note(where ? where->real : path, made);
+            if (!where) continue;
+            for (const auto& [link, target] : where->links) note(link, made); // it can be turned
         }
     }
     std::ranges::move(notes, std::back_inserter(plan.notes));

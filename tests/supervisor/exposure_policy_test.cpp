@@ -4,10 +4,12 @@
 #include <agents/racer.hpp>
 #include <chrono>
 #include <gtest/gtest.h>
+#include <optional>
 #include <support/folder.hpp>
 #include <support/forked.hpp>
 #include <support/malformed.hpp>
 #include <sys/mount.h>
+#include <sys/stat.h>
 
 namespace {
 
@@ -261,6 +263,12 @@ TEST_F(ExposurePolicy, ARootStaysTheDirectoryThatItWas) {
     EXPECT_EQ(out->facts.identity.inode, inode_of(root + ".old/proj"));
 }
 
+// Of a link itself.
+auto link_inode_of(const std::string& path) -> std::uint64_t {
+    struct ::stat found{};
+    return ::lstat(path.c_str(), &found) == 0 ? found.st_ino : 0;
+}
+
 TEST_F(ExposurePolicy, ASwappedComponentNeverLeadsOut) {
     const auto frozen = policy();
     const std::uint64_t good[] = {inode_of(root + "/proj/inner"), inode_of(root + "/proj")};
@@ -268,13 +276,17 @@ TEST_F(ExposurePolicy, ASwappedComponentNeverLeadsOut) {
                             const std::string& path, std::uint64_t wanted) {
         int opened = 0;
         int refused = 0;
-        const test::racer swapping{one, other};
+        const auto before = link_inode_of(one);
+        std::optional<test::racer> swapping{std::in_place, one, other};
         const auto until = std::chrono::steady_clock::now() + std::chrono::seconds{60};
         while ((opened < 20 || refused < 20) && std::chrono::steady_clock::now() < until) {
             const auto got = frozen.open("projects", path);
             got ? ++opened : ++refused;
             if (got && got->facts.identity.inode != wanted) return std::string{"led elsewhere"};
         }
+        swapping.reset();
+        if (link_inode_of(one) != before) // the next attack begins where this one did
+            (void)::renameat2(AT_FDCWD, one.c_str(), AT_FDCWD, other.c_str(), RENAME_EXCHANGE);
         return opened >= 20 && refused >= 20 ? std::string{} : std::string{"nothing raced"};
     };
     // The last component, one on the way, and a directory that is moved out and in again.
