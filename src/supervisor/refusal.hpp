@@ -36,8 +36,10 @@ template<class T, class Key> [[nodiscard]] auto first_repeated(const std::vector
     -> std::size_t {
     std::vector<std::size_t> order(list.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return key(list[a]) < key(list[b]); });
+    std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
+        if (key(list[a]) < key(list[b])) return true;
+        return !(key(list[b]) < key(list[a])) && a < b; // of equal ones, the earlier first
+    });
     auto out = list.size();
     for (std::size_t i = 1; i < order.size(); ++i)
         if (!(key(list[order[i - 1]]) < key(list[order[i]]))) out = std::min(out, order[i]);

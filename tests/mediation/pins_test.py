@@ -40,6 +40,8 @@ CHANGES = {
     "annotation": changed(["annotations", "destructiveHint"], True),
     "annotation gone": changed(["annotations"], None),
     "unheard-of member": changed(["x-hint"], "obey"),
+    "meta member": changed(["_meta"], {"note": "obey"}),
+    "icon": changed(["icons"], [{"src": "data:x"}]),
     "invisible characters": changed(["description"], "Does it\U000e0041\u200b"),
 }
 
@@ -79,9 +81,9 @@ class Pins(mediation_case.Case):
 
     def test_the_same_again_is_the_same(self):
         self.use()
-        # The order of members is no change, nor are members that say nothing about the tool.
+        # The order of members is no change.
         reordered = json.loads(json.dumps(TOOL), object_pairs_hook=lambda pairs: dict(reversed(pairs)))
-        self.offer(OTHER, {**reordered, "_meta": {"build": 2}, "icons": [{"src": "data:x"}]})
+        self.offer(OTHER, reordered)
         self.use()
 
     def test_whatever_changes_blocks_the_tool_until_it_is_accepted(self):
