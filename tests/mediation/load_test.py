@@ -73,7 +73,7 @@ class Nonsense(mediation_case.Case):
         self.assert_words(client.call("act", words="on"), "on")
         meant.append({"words": "on"})
         found = self.arrived("tools/call")
-        self.assertGreater(len(found), ROUNDS // 100)
+        self.assertGreater(len(found), ROUNDS // 300)  # most have an id that is open, or none
         remaining = iter(meant)
         for each in found:
             self.assertEqual(each["params"]["name"], "act")
