@@ -347,7 +347,7 @@ TEST_F(Ledger, HoldsItsPromisesInAnyOrderOfRequests) {
         std::uint64_t now = start;
         std::map<std::string, std::uint64_t> last;
         for (int i = 0; i < 40; ++i) {
-            now += *rc::gen::inRange(0, 3000);
+            now += *rc::gen::inRange<std::uint64_t>(0, 3000);
             const std::string id{static_cast<char>('a' + *rc::gen::inRange(0, 3))};
             const auto key = "k" + std::to_string(*rc::gen::inRange(0, 30));
             auto what = test::usual_create();
