@@ -286,7 +286,10 @@ auto default_scratch(std::uint64_t ram_bytes) noexcept -> scratch_budget {
     // What `size` does not count: an inode of tmpfs and the longest name it can have.
     constexpr std::uint64_t inode_bytes = 1536;
     const auto budget = std::max<std::uint64_t>(ram_bytes / 4, 64UL * 1024 * 1024);
-    return {.bytes = budget / 4 * 3, .inodes = budget / 4 / inode_bytes};
+    // The kernel rounds up to its pages, which this is a multiple of.
+    constexpr std::uint64_t largest_page = 64UL * 1024;
+    return {.bytes = budget / 4 * 3 / largest_page * largest_page,
+            .inodes = budget / 4 / inode_bytes};
 }
 
 auto make_plan(const profile& given) -> result<plan> {
