@@ -121,7 +121,7 @@ TEST(SessionRules, ManyAreAllowedAndOneMoreIsNot) {
             while (r.path_aliases.size() < 64 + over) {
                 const auto name = numbered("a", r.path_aliases.size());
                 r.path_aliases.push_back(
-                    {name, "/srv/" + name, "/work/" + name, 1, {test::read_by_bind()}});
+                    {name, "/srv/" + name, "/desk/" + name, 1, {test::read_by_bind()}});
             }
         }));
         starts(after([&](auto& r) {

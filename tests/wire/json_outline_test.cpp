@@ -1,5 +1,6 @@
 // The outline accepts what the reader accepts, and refuses what it refuses; its slices are the
 // literal text of what the reader made.
+#include "json_texts.hpp"
 #include <glove/wire/json.hpp>
 #include <glove/wire/json_outline.hpp>
 #include <glove/wire/json_writer.hpp>
@@ -10,6 +11,7 @@
 namespace {
 
 using namespace glove;
+using test::repeat;
 using wire::json::kind;
 using wire::json::limits;
 using wire::json::outline;
@@ -35,12 +37,6 @@ auto step_of(std::string_view text, const limits& bounds = wide()) -> std::strin
 auto step_of_read(std::string_view text, const limits& bounds = wide()) -> std::string {
     const auto out = read(text, bounds);
     return out ? "accepted" : std::string{out.error().step};
-}
-
-auto repeat(std::string_view part, std::size_t times) -> std::string {
-    std::string out;
-    for (std::size_t i = 0; i < times; ++i) out += part;
-    return out;
 }
 
 // Wrapped, because the outermost value is an object.

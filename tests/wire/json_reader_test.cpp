@@ -1,4 +1,5 @@
 // The reader: what is not exactly one strict JSON value is refused, and each limit stops at n + 1.
+#include "json_texts.hpp"
 #include <glove/wire/json.hpp>
 #include <glove/wire/json_writer.hpp>
 #include <gtest/gtest.h>
@@ -6,6 +7,7 @@
 namespace {
 
 using namespace glove;
+using test::repeat;
 using wire::json::limits;
 using wire::json::read;
 using wire::json::value;
@@ -13,12 +15,6 @@ using wire::json::value;
 auto step_of(std::string_view text, const limits& bounds = {}) -> std::string {
     const auto out = read(text, bounds);
     return out ? "accepted" : std::string{out.error().step};
-}
-
-auto repeat(std::string_view part, std::size_t times) -> std::string {
-    std::string out;
-    for (std::size_t i = 0; i < times; ++i) out += part;
-    return out;
 }
 
 auto quote(std::string_view text) -> std::string {
