@@ -24,6 +24,7 @@ void gateway::state::upstream_line(std::size_t from, const mcp::line_reader::lin
         fail_calls_of(from, code::too_large, words, words);
         return answer_waiting_lists();
     }
+    upstream_text = &line;
     const auto read = upstream_reader.read(line.text);
     if (!read) return malformed_answer(from, read.error());
     if (read->params != nullptr && read->params->type != wire::json::kind::object)

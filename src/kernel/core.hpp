@@ -162,6 +162,7 @@ struct gateway::state {
     bool ended = false;
     std::optional<error> problem;
     mcp::message_reader agent_reader, upstream_reader;
+    const mcp::line_reader::line* upstream_text = nullptr; // what `upstream_reader` has read
     wire::json::outline meta_outline;
     std::string room, more_room; // reused
 
@@ -218,8 +219,16 @@ struct gateway::state {
     [[nodiscard]] auto has_room(const wanted_call& what) -> bool;
     // After `has_room`; null when it could not be put on record.
     [[nodiscard]] auto open_call(const wanted_call& what) -> call*;
-    // Closes it: the record, and then `message` for the agent; empty for none.
-    void close_call(call& of, audit::status status, std::string_view why, std::string message);
+    // For an agent, whole or in parts; empty: nothing.
+    struct outgoing {
+        std::string head = {};
+        mcp::shared_text body = {};
+        std::string tail = {};
+    };
+    // Closes it: the record, and then `message` for the agent.
+    void close_call(call& of, audit::status status, std::string_view why, outgoing message);
+    // The answer to a call with this part of the server's line as its result.
+    [[nodiscard]] auto answer_with(const call& of, std::string_view result) const -> outgoing;
     void fail_call(call& of, mcp::code number, std::string_view words, std::string_view why);
     [[nodiscard]] auto has_call(const session& of, std::size_t at) -> bool; // of the server
     // Rewrites the token of `_meta`; false when it was refused.

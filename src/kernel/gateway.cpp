@@ -153,6 +153,10 @@ void gateway::state::end(std::string_view why) {
     ended = true;
 }
 
+void outlet::to_agent(session_id to, std::string head, mcp::shared_text body, std::string tail) {
+    to_agent(to, head.append(body.text).append(tail));
+}
+
 gateway::gateway(std::unique_ptr<state> made) : state_{std::move(made)} {}
 gateway::gateway(gateway&&) noexcept = default;
 gateway::~gateway() = default;

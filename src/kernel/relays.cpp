@@ -208,7 +208,7 @@ void gateway::state::finish_relayed(call& of, const mcp::message& answer) {
         };
         if (std::ranges::none_of(all, same)) all.push_back({of.upstream, of.uri});
     }
-    close_call(of, audit::status::ok, {}, mcp::answer_text(of.agent_id, safe(result.text)));
+    close_call(of, audit::status::ok, {}, answer_with(of, result.text));
 }
 
 // Takes it back for this agent; true when it was the last one, so that the server must know.

@@ -194,7 +194,7 @@ void gateway::state::call_tool(session_id from, const mcp::message& what) {
 }
 
 void gateway::state::close_call(call& of, audit::status status, std::string_view why,
-                                std::string message) {
+                                outgoing message) {
     const auto from = of.session;
     if (from == no_session) {
         if (of.kind == call_kind::own)
@@ -219,7 +219,10 @@ void gateway::state::close_call(call& of, audit::status status, std::string_view
                    .latency = now - of.began,
                    .number = of.number});
     calls.close(of);
-    if (staged && !message.empty()) out.to_agent(from, std::move(message));
+    if (staged && message.body.owner)
+        out.to_agent(from, std::move(message.head), std::move(message.body),
+                     std::move(message.tail));
+    else if (staged && !message.head.empty()) out.to_agent(from, std::move(message.head));
     if (!by.asks.empty() && !has_call(by, to)) drop_asks(from, to, true);
 }
 
@@ -232,8 +235,8 @@ auto gateway::state::has_call(const session& of, std::size_t at) -> bool {
 
 void gateway::state::fail_call(call& of, code number, std::string_view words,
                                std::string_view why) {
-    std::string message;
-    if (of.session != no_session) message = mcp::failure_text(of.agent_id, number, words);
+    outgoing message;
+    if (of.session != no_session) message.head = mcp::failure_text(of.agent_id, number, words);
     close_call(of, audit::status::transport_error, why, std::move(message));
 }
 
@@ -246,26 +249,39 @@ void gateway::state::finish_tool(call& of, const mcp::message& answer) {
     if (result.text.size() > called->result_bytes) {
         const auto words = size_words(result.text.size(), called->result_bytes);
         return close_call(of, audit::status::transport_error, words,
-                          mcp::tool_error_text(of.agent_id, words));
+                          {mcp::tool_error_text(of.agent_id, words)});
     }
     const auto* flag = upstream_reader.member(&result, "isError");
     const bool failed = flag != nullptr && flag->text == "true";
-    std::string message;
-    message.reserve(result.text.size() + of.agent_id.size() + 48);
-    message.append(R"({"jsonrpc":"2.0","id":)").append(of.agent_id).append(R"(,"result":)");
+    outgoing message;
     if (called->redacted) {
         std::string changed{result.text};
         (void)parts.rules.redact({called->server, called->name}, changed);
         if (changed.size() > called->result_bytes) {
             const auto words = size_words(changed.size(), called->result_bytes);
             return close_call(of, audit::status::transport_error, words,
-                              mcp::tool_error_text(of.agent_id, words));
+                              {mcp::tool_error_text(of.agent_id, words)});
         }
-        append_safe(message, changed);
-    } else append_safe(message, result.text);
-    message += '}';
+        message.head = mcp::answer_text(of.agent_id, safe(changed));
+    } else message = answer_with(of, result.text);
     close_call(of, failed ? audit::status::execution_error : audit::status::ok,
                failed ? "tool error" : std::string_view{}, std::move(message));
+}
+
+// What holds nothing that could be taken for the end of a line is passed on as it was read and
+// validated; a long one is not even copied.
+auto gateway::state::answer_with(const call& of, std::string_view result) const -> outgoing {
+    outgoing made;
+    auto& text = made.head;
+    const bool is_safe = !upstream_reader.outline().has_line_breaks();
+    if (is_safe) made.body = upstream_text->share(result);
+    const bool shared = made.body.owner != nullptr;
+    text.reserve((shared ? 0 : result.size()) + of.agent_id.size() + 48);
+    text.append(R"({"jsonrpc":"2.0","id":)").append(of.agent_id).append(R"(,"result":)");
+    if (shared) made.tail = "}";
+    else if (is_safe) text.append(result).append("}");
+    else append_safe(text, result), text += '}';
+    return made;
 }
 
 void gateway::state::finish_tool_failure(call& of, const mcp::message& answer) {
@@ -281,7 +297,7 @@ void gateway::state::finish_tool_failure(call& of, const mcp::message& answer) {
     const auto* words = upstream_reader.member(&failed, "message");
     close_call(of, audit::status::execution_error,
                error_words(number->text, plain_string(words->text, more_room)),
-               mcp::failure_text(of.agent_id, safe(failed.text)));
+               {mcp::failure_text(of.agent_id, safe(failed.text))});
 }
 
 // Nothing of the error but what redaction left is in the answer or in the record.
@@ -297,7 +313,7 @@ void gateway::state::finish_redacted_failure(call& of, std::string_view failure)
                          "an error that is not shown");
     close_call(of, audit::status::execution_error,
                error_words(wire::json::to_text(*number), *words->as_string()),
-               mcp::failure_text(of.agent_id, safe(text)));
+               {mcp::failure_text(of.agent_id, safe(text))});
 }
 
 } // namespace glove::kernel

@@ -10,40 +10,79 @@ namespace glove::mcp {
 
 namespace {
 
-constexpr std::size_t read_at_once = 256UL << 10;
+constexpr std::size_t read_at_once = 256UL << 10, read_of_long = 1UL << 20;
 constexpr std::size_t kept = 512UL << 10; // a buffer beyond this is given back
 constexpr std::size_t shown = 256;        // of a line that is too long
-constexpr std::size_t lines_at_once = 64;
+constexpr std::size_t lines_at_once = 32, most_pieces = 4; // of a line
+// What is shared has so many bytes, and keeps at most so many times its own size.
+constexpr std::size_t least_shared = 16UL << 10, most_kept = 4;
 
 } // namespace
 
+line_reader::buffer::~buffer() {
+    if (!spare || text.capacity() <= kept || spare->is_held()) return;
+    text.clear();
+    spare->text_ = std::move(text);
+    spare->is_held_ = true;
+}
+
+auto line_reader::line::share(std::string_view part) const -> shared_text {
+    if (from == nullptr || part.size() < least_shared ||
+        from->buffer_->touched / most_kept > part.size())
+        return {nullptr, part};
+    return {from->buffer_, part};
+}
+
+// What has not been taken goes on in `room`.
+void line_reader::begin_anew(std::string room) {
+    room.clear();
+    if (held_bytes() > 0) room.append(buffer_->text, begin_);
+    const auto held = room.size();
+    buffer_ = std::make_shared<buffer>(std::move(room), spare_);
+    buffer_->touched = held;
+    scanned_ -= begin_;
+    begin_ = 0;
+}
+
 void line_reader::make_room(std::size_t bytes) {
+    if (!buffer_ || is_shared()) begin_anew({});
+    auto& text = buffer_->text;
     const auto held = held_bytes();
     if (begin_ > 0 && begin_ >= held) {
-        buffer_.erase(0, begin_);
+        text.erase(0, begin_);
         scanned_ -= begin_;
         begin_ = 0;
     }
-    const auto wanted = buffer_.size() + bytes;
-    if (wanted <= buffer_.capacity()) return;
+    const auto wanted = text.size() + bytes;
+    if (wanted <= text.capacity()) return;
     // A message of this size is probably still longer. The whole bound is reserved at once: memory
     // that nothing was written to costs nothing, and growing step by step would copy.
     const bool large = held > kept && held < longest_;
-    buffer_.reserve(large ? std::max(wanted, begin_ + longest_ + 2 + bytes) : wanted);
+    if (!large) return text.reserve(wanted);
+    const auto whole = std::max(held, longest_) + 2 + bytes;
+    std::string room;
+    if (spare_ && spare_->text_.capacity() >= whole) {
+        room.swap(spare_->text_);
+        spare_->is_held_ = false;
+    } else room.reserve(whole);
+    begin_anew(std::move(room));
 }
 
 auto line_reader::fill(sys::fd_ref from) -> state {
     if (held_bytes() > longest_ + 1) return state::open;
-    make_room(read_at_once);
-    const auto before = buffer_.size();
+    const auto most = held_bytes() > kept ? read_of_long : read_at_once;
+    make_room(most);
+    auto& text = buffer_->text;
+    const auto before = text.size();
     ::ssize_t got = 0;
     int os = 0;
-    buffer_.resize_and_overwrite(before + read_at_once, [&](char* data, std::size_t) {
-        do got = ::read(from.get(), data + before, read_at_once);
+    text.resize_and_overwrite(before + most, [&](char* data, std::size_t) {
+        do got = ::read(from.get(), data + before, most);
         while (got < 0 && errno == EINTR);
         os = errno;
         return before + static_cast<std::size_t>(std::max<::ssize_t>(got, 0));
     });
+    buffer_->touched = std::max(buffer_->touched, text.size());
     if (got > 0) return state::open;
     if (got == 0) return state::ended;
     return os == EAGAIN ? state::open : state::broken;
@@ -51,16 +90,19 @@ auto line_reader::fill(sys::fd_ref from) -> state {
 
 void line_reader::feed(std::string_view bytes) {
     make_room(bytes.size());
-    buffer_.append(bytes);
+    buffer_->text.append(bytes);
+    buffer_->touched = std::max(buffer_->touched, buffer_->text.size());
 }
 
 auto line_reader::next() -> std::optional<line> {
+    if (!buffer_) return std::nullopt;
     for (;;) {
-        const auto* const data = buffer_.data();
+        const auto& text = buffer_->text;
+        const auto* const data = text.data();
         const auto* const found =
-            static_cast<const char*>(std::memchr(data + scanned_, '\n', buffer_.size() - scanned_));
+            static_cast<const char*>(std::memchr(data + scanned_, '\n', text.size() - scanned_));
         if (found == nullptr) {
-            scanned_ = buffer_.size();
+            scanned_ = text.size();
             bound_partial_line();
             rest();
             return std::nullopt;
@@ -72,9 +114,9 @@ auto line_reader::next() -> std::optional<line> {
 
 // `end` is where the LF stands.
 auto line_reader::take(std::size_t end) -> line {
-    auto text = std::string_view{buffer_}.substr(begin_, end - begin_);
+    auto text = std::string_view{buffer_->text}.substr(begin_, end - begin_);
     if (text.ends_with('\r')) text.remove_suffix(1);
-    line out{.text = text, .too_long = false, .bytes = text.size() + skipped_};
+    line out{.text = text, .too_long = false, .bytes = text.size() + skipped_, .from = this};
     if (out.bytes > longest_) {
         out.too_long = true;
         out.text = text.substr(0, std::min(shown, longest_));
@@ -92,52 +134,60 @@ void line_reader::bound_partial_line() {
     if (held > longest_ + 1) skipping_ = true;
     const auto head = std::min(shown, longest_);
     if (!skipping_ || held <= head + 1) return;
+    if (is_shared()) begin_anew({});
     const auto dropped = held - head - 1;
-    buffer_.erase(begin_ + head, dropped);
+    buffer_->text.erase(begin_ + head, dropped);
     skipped_ += dropped;
-    scanned_ = buffer_.size();
+    scanned_ = buffer_->text.size();
 }
 
 // Nothing more can be taken.
 void line_reader::rest() {
-    if (held_bytes() == 0) {
-        buffer_.clear();
+    if (held_bytes() == 0 && !is_shared()) {
+        buffer_->text.clear();
         begin_ = scanned_ = 0;
     }
-    if (buffer_.capacity() <= kept || held_bytes() > kept / 2) return;
-    buffer_.substr(begin_).swap(buffer_); // assigning a short text would keep the memory
-    scanned_ -= begin_;
-    begin_ = 0;
+    // Assigning a short text would keep the memory.
+    if (buffer_->text.capacity() > kept && held_bytes() <= kept / 2) begin_anew({});
 }
 
 void line_queue::push(std::string message) {
     bytes_ += message.size() + 1;
-    lines_.push_back(std::move(message));
+    lines_.push_back({std::move(message), nullptr});
+}
+
+void line_queue::push(std::string head, shared_text body, std::string tail) {
+    lines_.push_back({std::move(head), std::make_unique<rest>(std::move(body), std::move(tail))});
+    bytes_ += lines_.back().bytes();
 }
 
 void line_queue::written(std::size_t bytes) {
     bytes_ -= bytes;
     written_ += bytes;
-    while (!lines_.empty() && written_ >= lines_.front().size() + 1) {
-        written_ -= lines_.front().size() + 1;
+    while (!lines_.empty() && written_ >= lines_.front().bytes()) {
+        written_ -= lines_.front().bytes();
         lines_.pop_front();
     }
 }
 
 auto line_queue::flush(sys::fd_ref to) -> state {
-    static constexpr char end = '\n';
     while (!lines_.empty()) {
         // The ends have pieces of their own: adding them to the messages could copy those.
-        std::array<::iovec, 2 * lines_at_once> pieces;
+        std::array<::iovec, most_pieces * lines_at_once> pieces;
         std::size_t count = 0;
         auto skip = written_;
-        for (auto& each : lines_) {
-            if (count == pieces.size()) break;
-            const auto text = std::string_view{each}.substr(skip);
-            skip = 0;
+        const auto add = [&](std::string_view text) {
+            const auto gone = std::min(skip, text.size());
+            skip -= gone;
+            text.remove_prefix(gone);
             // The kernel only reads them.
-            pieces[count++] = {const_cast<char*>(text.data()), text.size()};
-            pieces[count++] = {const_cast<char*>(&end), 1};
+            if (!text.empty()) pieces[count++] = {const_cast<char*>(text.data()), text.size()};
+        };
+        for (const auto& each : lines_) {
+            if (count > pieces.size() - most_pieces) break;
+            add(each.head);
+            if (each.more) add(each.more->body.text), add(each.more->tail);
+            add("\n");
         }
         const auto put = ::writev(to.get(), pieces.data(), static_cast<int>(count));
         if (put >= 0) written(static_cast<std::size_t>(put));

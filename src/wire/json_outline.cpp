@@ -214,7 +214,7 @@ private:
                 continue;
             }
             if (strings::is_ascii(*at_)) return refuse_syntax(); // a control character
-            at_ = strings::beyond_ascii_end(at_, end_);
+            at_ = strings::beyond_ascii_end(at_, end_, out_.breaks_);
             if (at_ != end_ && !strings::is_ascii(*at_)) return refuse_syntax();
         }
         if (has_nul && bounds_.zero == nul::refused)
@@ -269,7 +269,8 @@ private:
     void skip_space() noexcept {
         if (peek() > ' ') return; // mostly there is none
         while (strings::begins_with_spaces(at_, end_)) at_ += 8;
-        while (at_ != end_ && (*at_ == ' ' || *at_ == '\n' || *at_ == '\r' || *at_ == '\t')) ++at_;
+        for (; at_ != end_ && (*at_ == ' ' || *at_ == '\n' || *at_ == '\r' || *at_ == '\t'); ++at_)
+            out_.breaks_ = out_.breaks_ || *at_ == '\n' || *at_ == '\r';
     }
     // NUL, which never stands outside of a string, at the end.
     [[nodiscard]] auto peek() const noexcept -> char { return at_ == end_ ? '\0' : *at_; }
@@ -327,6 +328,7 @@ outline::~outline() = default;
 
 auto outline::read(std::string_view text, const limits& bounds) -> result<> {
     if (!scratch_) scratch_ = std::make_unique<scratch>();
+    breaks_ = false;
     forget(outer_);
     forget(inner_);
     forget(scratch_->names);

@@ -81,9 +81,9 @@ using bytes = signed char __attribute__((vector_size(16)));
 }
 
 // The end of the well-formed characters beyond ASCII that stand at `at`. What stands there is
-// malformed when it is beyond ASCII, too.
-[[nodiscard]] inline auto beyond_ascii_end(const char* at, const char* end) noexcept -> const
-    char* {
+// malformed when it is beyond ASCII, too. `separators` is set when U+2028 or U+2029 is one of them.
+[[nodiscard]] inline auto beyond_ascii_end(const char* at, const char* end,
+                                           bool& separators) noexcept -> const char* {
     const auto byte = [&](int i) -> unsigned { return static_cast<unsigned char>(at[i]); };
     while (at != end && byte(0) >= 0x80) {
         // The ranges with a narrower second byte, and the last bytes, are left to `next_utf8`.
@@ -93,6 +93,7 @@ using bytes = signed char __attribute__((vector_size(16)));
             std::memcpy(&word, at, sizeof word);
             const auto follows = word & 0xc0c0c000U;
             if (lead >= 0xe1 && lead < 0xf0 && lead != 0xed && (follows & 0xffff00U) == 0x808000U) {
+                separators = separators || (word & 0xfeffffU) == 0xa880e2U;
                 at += 3;
                 continue;
             }
@@ -108,6 +109,8 @@ using bytes = signed char __attribute__((vector_size(16)));
         const auto left = static_cast<std::size_t>(end - at);
         const auto step = next_utf8({at, left < 4 ? left : 4});
         if (!step.well_formed) break;
+        separators = separators || (step.size == 3 && byte(0) == 0xe2 && byte(1) == 0x80 &&
+                                    (byte(2) & 0xfeU) == 0xa8);
         at += step.size;
     }
     return at;

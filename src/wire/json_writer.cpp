@@ -42,10 +42,11 @@ void append_quoted(std::string& out, std::string_view text) {
     out += '"';
     const char* at = text.data();
     const char* const end = at + text.size();
+    bool separators = false; // stay as they are
     while (at != end) {
         const char* const from = at;
         at = strings::plain_end(at, end);
-        if (at != end && !strings::is_ascii(*at)) at = strings::beyond_ascii_end(at, end);
+        if (at != end && !strings::is_ascii(*at)) at = strings::beyond_ascii_end(at, end, separators);
         out.append(from, at);
         if (at == end) break;
         if (strings::is_ascii(*at)) {

@@ -40,6 +40,8 @@ class outlet {
 public:
     virtual ~outlet() = default;
     virtual void to_agent(session_id to, std::string message) = 0;
+    // The same in three parts, of which the middle need not be copied.
+    virtual void to_agent(session_id to, std::string head, mcp::shared_text body, std::string tail);
     virtual void to_upstream(std::size_t to, std::string message) = 0;
     virtual void close_agent(session_id which) = 0;     // when what is queued has left
     virtual void start_upstream(std::size_t which) = 0; // tells `upstream_started` or `_ended`

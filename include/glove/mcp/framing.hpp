@@ -9,6 +9,7 @@
 #include <deque>
 #include <glove/base/error.hpp>
 #include <glove/sys/fd.hpp>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,37 +18,81 @@ namespace glove::mcp {
 
 inline constexpr std::size_t longest_message = 16UL << 20; // bytes of a line, without its end
 
+// A text that is kept as long as its owner is.
+struct shared_text {
+    std::shared_ptr<const void> owner;
+    std::string_view text;
+};
+
+// One large buffer that readers use one after the other: its memory is not asked for anew with each
+// long message, and there is never more than one that waits.
+class spare_buffer {
+public:
+    [[nodiscard]] auto is_held() const noexcept -> bool { return is_held_; }
+    void give_back() {
+        std::string{}.swap(text_);
+        is_held_ = false;
+    }
+
+private:
+    friend class line_reader;
+    std::string text_;
+    bool is_held_ = false;
+};
+
 class line_reader {
 public:
     explicit line_reader(std::size_t longest = longest_message) : longest_{longest} {}
+    // What long messages need is taken from there and goes back there.
+    void use(std::shared_ptr<spare_buffer> spare) { spare_ = std::move(spare); }
     struct line {
         std::string_view text; // valid until the next call of `fill` or `next`
         bool too_long = false; // `text` is how it begins: at most 256 bytes
         std::size_t bytes = 0; // of the whole line, without its end
+        const line_reader* from = nullptr;
+        // A part of `text` beyond that time, without a copy; no owner when a copy is better: of a
+        // short one, and of one that would keep much more memory than it has bytes.
+        [[nodiscard]] auto share(std::string_view part) const -> shared_text;
     };
     enum class state : std::uint8_t { open, ended, broken };
-    // Reads once, at most 256 KiB; of a socket without a buffer for control messages. `ended` at
-    // the end of the stream; what stands there without an end of line is no message. Reads nothing
-    // while more waits to be taken than a line may have.
+    // Reads once, at most 256 KiB, or 1 MiB of a long message; of a socket without a buffer for
+    // control messages. `ended` at the end of the stream; what stands there without an end of line
+    // is no message. Reads nothing while more waits to be taken than a line may have.
     [[nodiscard]] auto fill(sys::fd_ref from) -> state;
     // The next whole line; empty when more must be read first.
     [[nodiscard]] auto next() -> std::optional<line>;
     [[nodiscard]] auto held_bytes() const noexcept -> std::size_t {
-        return buffer_.size() - begin_;
+        return buffer_ ? buffer_->text.size() - begin_ : 0;
     }
     // What a long message had needed is given back once it was taken.
-    [[nodiscard]] auto reserved_bytes() const noexcept -> std::size_t { return buffer_.capacity(); }
+    [[nodiscard]] auto reserved_bytes() const noexcept -> std::size_t {
+        return buffer_ ? buffer_->text.capacity() : 0;
+    }
     // For tests and the fuzzer.
     void feed(std::string_view bytes);
 
 private:
+    struct buffer {
+        buffer(std::string room, std::shared_ptr<spare_buffer> to)
+            : text{std::move(room)}, spare{std::move(to)} {}
+        buffer(const buffer&) = delete;
+        auto operator=(const buffer&) -> buffer& = delete;
+        ~buffer(); // to the spare one, when it is large
+
+        std::string text;
+        std::size_t touched = 0; // bytes of it that were ever used
+        std::shared_ptr<spare_buffer> spare;
+    };
     void make_room(std::size_t bytes);
+    void begin_anew(std::string room);
     void bound_partial_line();
     void rest();
     [[nodiscard]] auto take(std::size_t end) -> line;
+    [[nodiscard]] auto is_shared() const noexcept -> bool { return buffer_.use_count() > 1; }
 
     std::size_t longest_;
-    std::string buffer_;
+    std::shared_ptr<buffer> buffer_; // never changed while it is shared
+    std::shared_ptr<spare_buffer> spare_;
     std::size_t begin_ = 0;   // of what has not been taken
     std::size_t scanned_ = 0; // no end of line before this
     std::size_t skipped_ = 0; // bytes of a line that is too long
@@ -59,6 +104,8 @@ class line_queue {
 public:
     // `message` is one JSON text; the line's end is added.
     void push(std::string message);
+    // The same in three parts, of which the middle is not copied.
+    void push(std::string head, shared_text body, std::string tail);
     enum class state : std::uint8_t { empty, waiting, broken };
     // Writes as much as goes without waiting; whole lines of one message never mix. The process
     // ignores SIGPIPE: a peer that has gone is `broken`.
@@ -66,9 +113,20 @@ public:
     [[nodiscard]] auto bytes() const noexcept -> std::size_t { return bytes_; }
 
 private:
+    struct rest {
+        shared_text body;
+        std::string tail;
+    };
+    struct entry {
+        std::string head;
+        std::unique_ptr<rest> more; // mostly there is none
+        [[nodiscard]] auto bytes() const noexcept -> std::size_t {
+            return head.size() + 1 + (more ? more->body.text.size() + more->tail.size() : 0);
+        }
+    };
     void written(std::size_t bytes);
 
-    std::deque<std::string> lines_;
+    std::deque<entry> lines_;
     std::size_t written_ = 0; // of the first, with its end
     std::size_t bytes_ = 0;
 };

@@ -43,11 +43,15 @@ public:
     }
     [[nodiscard]] auto find_inside(const slice& of, std::string_view name) const noexcept
         -> const slice*;
+    // Whether the text holds what somebody could take for the end of a line: CR or LF between its
+    // tokens, or U+2028 or U+2029 as they are.
+    [[nodiscard]] auto has_line_breaks() const noexcept -> bool { return breaks_; }
 
 private:
     friend class outline_reader;
     struct scratch;
     std::vector<slice> outer_, inner_;
+    bool breaks_ = false;
     std::unique_ptr<scratch> scratch_; // also holds the names that have escapes
 };
 

@@ -26,6 +26,14 @@ void service::to_agent(session_id to, std::string message) {
     if (!std::exchange(agent.queued, true)) agents_to_flush_.push_back(to);
 }
 
+void service::to_agent(session_id to, std::string head, mcp::shared_text body, std::string tail) {
+    auto& agent = agents_[to];
+    if (!agent.open) return;
+    memory_ += head.size() + body.text.size() + tail.size() + 1;
+    agent.queue.push(std::move(head), std::move(body), std::move(tail));
+    if (!std::exchange(agent.queued, true)) agents_to_flush_.push_back(to);
+}
+
 void service::close_agent(session_id which) {
     actions_.push_back({action::what::close_agent, which});
 }
@@ -43,6 +51,7 @@ auto service::open_standard_agent() -> result<> {
     if (const auto made = gate_->open_session(); made != session_id{0})
         return fail(errc::wrong_state, "mcp.stream", "the first session is not free");
     agent.open = true;
+    agent.reader.use(spare_);
     agents_end_ = 1;
     had_agent_ = true;
     if (!watch(agent.input, source::agent_input, 0, 0, EPOLLIN)) {
@@ -74,6 +83,7 @@ void service::accept_agents() {
         renew(agent);
         agent.input = std::move(came);
         agent.open = true;
+        agent.reader.use(spare_);
         agents_end_ = std::max<std::size_t>(agents_end_, *made + 1);
         had_agent_ = true;
         if (!watch(agent.input, source::agent_input, *made, agent.generation, EPOLLIN | EPOLLRDHUP))
@@ -102,6 +112,7 @@ void service::read_agent(std::size_t which) {
     if (!agent.open || agent.ended || agent.closing || !agent.reading || ending_) return;
     const auto state = agent.reader.fill(agent.input);
     take_lines(which);
+    if (agent.reader.held_bytes() >= long_message) widen(agent.input, agent.wide_input);
     if (state == mcp::line_reader::state::open) return;
     agent.ended = true;
     if (state == mcp::line_reader::state::broken) return agent_gone(which);
@@ -155,6 +166,7 @@ void service::flush_agent(std::size_t which) {
     if (state == mcp::line_queue::state::broken)
         return broken_agents_.push_back(static_cast<std::uint32_t>(which));
     const bool blocked = state == mcp::line_queue::state::waiting;
+    if (blocked && before >= long_message) widen(agent.out(), agent.wide_output);
     if (agent.queue.bytes() != before || !agent.blocked) agent.moved = now_;
     if (blocked == agent.blocked) return;
     agent.blocked = blocked;

@@ -26,6 +26,7 @@ struct agent_peer {
     bool blocked = false;                // its queue waits for room
     bool behind = false;                 // too much waits for it
     bool backlog = false;                // lines of it wait until there is room for answers
+    bool wide_input = false, wide_output = false; // a pipe that was made larger
     bool reading = true, watched = true; // its input
     std::uint32_t generation = 0;
     std::chrono::nanoseconds moved{}; // when something of the queue went out
@@ -39,6 +40,7 @@ struct server_peer {
     mcp::line_queue queue;
     bool queued = false, blocked = false, reading = true;
     bool silent = false; // its stdout has ended
+    bool wide_input = false, wide_output = false;
     std::uint32_t generation = 0;
 };
 

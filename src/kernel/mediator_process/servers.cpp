@@ -56,6 +56,7 @@ void service::launch(std::size_t which) {
     renew(server);
     const auto generation = server.generation;
     server.process.emplace(*std::move(started));
+    server.reader.use(spare_);
     const auto& process = *server.process;
     if (!watch(process.output(), source::server_output, which, generation, EPOLLIN) ||
         !watch(process.errors(), source::server_errors, which, generation, EPOLLIN) ||
@@ -87,6 +88,8 @@ void service::read_server(std::size_t which) {
     auto& server = servers_[which];
     const auto state = server.reader.fill(server.process->output());
     while (const auto line = server.reader.next()) gate_->upstream_line(which, *line);
+    if (server.reader.held_bytes() >= long_message)
+        widen(server.process->output(), server.wide_output);
     if (state == mcp::line_reader::state::open) return;
     server.silent = true;
     (void)::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, server.process->output().get(), nullptr);
@@ -134,6 +137,8 @@ void service::flush_server(std::size_t which) {
     const auto state = server.queue.flush(server.process->input());
     if (state == mcp::line_queue::state::broken) return end_server(which);
     const bool blocked = state == mcp::line_queue::state::waiting;
+    if (blocked && server.queue.bytes() >= long_message)
+        widen(server.process->input(), server.wide_input);
     if (blocked == server.blocked) return;
     server.blocked = blocked;
     rewatch(server.process->input(), source::server_input, which, server.generation,

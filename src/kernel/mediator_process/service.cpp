@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <fcntl.h>
 #include <glove/base/text.hpp>
 #include <glove/sys/standard_error.hpp>
 #include <sys/epoll.h>
@@ -105,6 +106,7 @@ auto service::milliseconds_to_wait() const -> int {
     else add(end_by_);
     for (const auto& each : servers_)
         if (each.process) add(each.process->deadline());
+    add(spare_until_);
     for (std::size_t i = 0; i < agents_end_; ++i) {
         const auto& each = agents_[i];
         if (!each.open) continue;
@@ -164,6 +166,7 @@ void service::finish_turn() {
         do settle_turn();
         while (has_more());
         look_after_agents();
+        look_after_memory();
         if (far_behind_ > 0 || paused_ > 0) pause_servers();
         announce();
     } while (has_more());
@@ -299,6 +302,26 @@ void service::give_up(const error& why) {
         if (agents_[i].open) drop_agent(i);
     for (auto& each : servers_) each.queue = {};
     begin_end("what happened could not be put on record");
+}
+
+// Best effort: the system bounds what all pipes of a user may have, so only few are made larger.
+void service::widen(sys::fd_ref pipe, bool& is_wide) {
+    constexpr int wide = 1 << 20, most_wide = 16;
+    if (is_wide) return;
+    int count = 0;
+    for (const auto& each : agents_) count += each.wide_input + each.wide_output;
+    for (const auto& each : servers_) count += each.wide_input + each.wide_output;
+    is_wide = count < most_wide && ::fcntl(pipe.get(), F_SETPIPE_SZ, wide) >= 0;
+}
+
+// The buffer of long messages stays while there are such.
+void service::look_after_memory() {
+    constexpr auto kept_for = 1s;
+    if (!spare_->is_held()) return spare_until_.reset();
+    if (!spare_until_) spare_until_ = now_ + kept_for;
+    if (*spare_until_ > now_) return;
+    spare_->give_back();
+    spare_until_.reset();
 }
 
 void service::own_deadlines() {

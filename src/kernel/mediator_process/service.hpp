@@ -30,6 +30,9 @@ struct service_options {
     std::string log = {};          // how the audit log is called
 };
 
+// What is longer than a pipe holds goes through it in many pieces.
+inline constexpr std::size_t long_message = 32UL << 10;
+
 class service final : public outlet {
 public:
     service(service_options options, const sys::clock& time, control channel);
@@ -46,6 +49,8 @@ public:
     [[nodiscard]] auto was_ready() const -> bool { return ready_; }
 
     void to_agent(session_id to, std::string message) override;
+    void to_agent(session_id to, std::string head, mcp::shared_text body,
+                  std::string tail) override;
     void to_upstream(std::size_t to, std::string message) override;
     void close_agent(session_id which) override;
     void start_upstream(std::size_t which) override;
@@ -88,6 +93,8 @@ private:
     [[nodiscard]] auto is_done() const -> bool;
     [[nodiscard]] auto milliseconds_to_wait() const -> int;
     void own_deadlines();
+    void widen(sys::fd_ref pipe, bool& is_wide);
+    void look_after_memory();
     void announce();
     [[nodiscard]] auto watch(sys::fd_ref what, source kind, std::size_t index,
                              std::uint32_t generation, std::uint32_t events) -> bool;
@@ -134,6 +141,8 @@ private:
     std::vector<std::uint32_t> agents_to_flush_, servers_to_flush_, flushing_, broken_agents_;
     std::deque<action> actions_;
     std::vector<std::string> notes_; // before it is ready
+    std::shared_ptr<mcp::spare_buffer> spare_ = std::make_shared<mcp::spare_buffer>();
+    std::optional<std::chrono::nanoseconds> spare_until_; // it is given back then
     std::optional<error> problem_;
     std::chrono::nanoseconds now_{}, end_by_{};
     std::size_t said_ = 0;
