@@ -10,7 +10,7 @@ namespace glove::mcp {
 
 namespace {
 
-constexpr std::size_t read_at_once = 256UL << 10, read_of_long = 1UL << 20;
+constexpr std::size_t read_at_once = 256UL << 10;
 constexpr std::size_t kept = 512UL << 10; // a buffer beyond this is given back
 constexpr std::size_t shown = 256;        // of a line that is too long
 constexpr std::size_t lines_at_once = 32, most_pieces = 4; // of a line
@@ -20,11 +20,12 @@ constexpr std::size_t least_shared = 16UL << 10, most_kept = 4;
 } // namespace
 
 line_reader::buffer::~buffer() {
-    if (!spare || text.capacity() <= kept || spare->is_held()) return;
+    if (!spare || text.capacity() <= std::max(kept, spare->text_.capacity())) return;
     text.clear();
     spare->text_ = std::move(text);
-    spare->is_held_ = true;
 }
+
+auto spare_buffer::is_held() const noexcept -> bool { return text_.capacity() > kept; }
 
 auto line_reader::line::share(std::string_view part) const -> shared_text {
     if (from == nullptr || part.size() < least_shared ||
@@ -38,8 +39,11 @@ void line_reader::begin_anew(std::string room) {
     room.clear();
     if (held_bytes() > 0) room.append(buffer_->text, begin_);
     const auto held = room.size();
-    buffer_ = std::make_shared<buffer>(std::move(room), spare_);
-    buffer_->touched = held;
+    if (held <= kept && small_ && small_.use_count() == 1 && room.capacity() <= kept) {
+        buffer_ = std::move(small_);
+        buffer_->text.assign(room);
+    } else buffer_ = std::make_shared<buffer>(std::move(room), spare_);
+    buffer_->touched = std::max(buffer_->touched, held);
     scanned_ -= begin_;
     begin_ = 0;
 }
@@ -57,27 +61,26 @@ void line_reader::make_room(std::size_t bytes) {
     if (wanted <= text.capacity()) return;
     // A message of this size is probably still longer. The whole bound is reserved at once: memory
     // that nothing was written to costs nothing, and growing step by step would copy.
-    const bool large = held > kept && held < longest_;
+    const bool large = held >= read_at_once && held < longest_;
     if (!large) return text.reserve(wanted);
     const auto whole = std::max(held, longest_) + 2 + bytes;
     std::string room;
-    if (spare_ && spare_->text_.capacity() >= whole) {
-        room.swap(spare_->text_);
-        spare_->is_held_ = false;
-    } else room.reserve(whole);
+    if (spare_) room.swap(spare_->text_);
+    room.reserve(whole);
+    auto small = buffer_;
     begin_anew(std::move(room));
+    if (small->text.capacity() <= kept) small_ = std::move(small);
 }
 
 auto line_reader::fill(sys::fd_ref from) -> state {
     if (held_bytes() > longest_ + 1) return state::open;
-    const auto most = held_bytes() > kept ? read_of_long : read_at_once;
-    make_room(most);
+    make_room(read_at_once);
     auto& text = buffer_->text;
     const auto before = text.size();
     ::ssize_t got = 0;
     int os = 0;
-    text.resize_and_overwrite(before + most, [&](char* data, std::size_t) {
-        do got = ::read(from.get(), data + before, most);
+    text.resize_and_overwrite(before + read_at_once, [&](char* data, std::size_t) {
+        do got = ::read(from.get(), data + before, read_at_once);
         while (got < 0 && errno == EINTR);
         os = errno;
         return before + static_cast<std::size_t>(std::max<::ssize_t>(got, 0));

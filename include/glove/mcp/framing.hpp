@@ -28,16 +28,12 @@ struct shared_text {
 // long message, and there is never more than one that waits.
 class spare_buffer {
 public:
-    [[nodiscard]] auto is_held() const noexcept -> bool { return is_held_; }
-    void give_back() {
-        std::string{}.swap(text_);
-        is_held_ = false;
-    }
+    [[nodiscard]] auto is_held() const noexcept -> bool;
+    void give_back() { std::string{}.swap(text_); }
 
 private:
     friend class line_reader;
     std::string text_;
-    bool is_held_ = false;
 };
 
 class line_reader {
@@ -55,8 +51,7 @@ public:
         [[nodiscard]] auto share(std::string_view part) const -> shared_text;
     };
     enum class state : std::uint8_t { open, ended, broken };
-    // Reads once, at most 256 KiB, or 1 MiB of a long message; of a socket without a buffer for
-    // control messages. `ended` at the end of the stream; what stands there without an end of line
+    // Reads once, at most 256 KiB; of a socket without a buffer for control messages. `ended` at the end of the stream; what stands there without an end of line
     // is no message. Reads nothing while more waits to be taken than a line may have.
     [[nodiscard]] auto fill(sys::fd_ref from) -> state;
     // The next whole line; empty when more must be read first.
@@ -92,6 +87,7 @@ private:
 
     std::size_t longest_;
     std::shared_ptr<buffer> buffer_; // never changed while it is shared
+    std::shared_ptr<buffer> small_;  // the one to go on with after a long message
     std::shared_ptr<spare_buffer> spare_;
     std::size_t begin_ = 0;   // of what has not been taken
     std::size_t scanned_ = 0; // no end of line before this

@@ -306,7 +306,8 @@ void service::give_up(const error& why) {
 
 // Best effort: the system bounds what all pipes of a user may have, so only few are made larger.
 void service::widen(sys::fd_ref pipe, bool& is_wide) {
-    constexpr int wide = 1 << 20, most_wide = 16;
+    constexpr int wide = 256 << 10; // more would not stay in a CPU's cache
+    constexpr int most_wide = 64;
     if (is_wide) return;
     int count = 0;
     for (const auto& each : agents_) count += each.wide_input + each.wide_output;
