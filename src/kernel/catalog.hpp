@@ -36,6 +36,7 @@ struct tool {
     std::string refusal; // for the agent; empty: the rules decide about a call
     std::string text;    // of one that is shown: the definition for agents
     policy::tool_limits limits;
+    bool judged = true; // its arguments are
     bool metered = false, redacted = false;
     std::uint64_t result_bytes = 0;
     std::chrono::nanoseconds patience{};

@@ -201,7 +201,7 @@ struct gateway::state {
 
     // tool_calls.cpp
     void call_tool(session_id from, const mcp::message& what);
-    [[nodiscard]] auto take_arguments(const wire::json::slice* from, wire::json::value& tree)
+    [[nodiscard]] auto take_arguments(const wire::json::slice* from, wire::json::value* tree)
         -> std::string_view; // a complaint
     void finish_tool(call& of, const mcp::message& answer);
     void finish_tool_failure(call& of, const mcp::message& answer);

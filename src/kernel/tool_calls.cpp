@@ -58,12 +58,12 @@ auto gateway::state::put_meta(std::string& to, const wire::json::slice& meta, ca
     // Written anew, as all that reaches a server.
     for (const auto& each : meta_outline.members()) {
         if (each.name == "progressToken") continue;
-        const auto tree = wire::json::read(each.text, mcp::message_limits());
-        if (!tree) return false;
         if (!to.ends_with('{')) to += ',';
         wire::json::append_quoted(to, each.name);
         to += ':';
-        append_safe(to, wire::json::to_text(*tree));
+        std::string anew;
+        wire::json::append_rewritten(anew, each.text);
+        append_safe(to, anew);
     }
     to += '}';
     return true;
@@ -112,16 +112,21 @@ auto gateway::state::open_call(const wanted_call& what) -> call* {
     return made;
 }
 
-// What is decided on, and in `room` what is recorded and sent of it.
-auto gateway::state::take_arguments(const wire::json::slice* from, wire::json::value& tree)
+// In `tree` what is decided on, when somebody decides on it, and in `room` what is recorded and sent
+// of it: what was decided on, or what was validated, written anew.
+auto gateway::state::take_arguments(const wire::json::slice* from, wire::json::value* tree)
     -> std::string_view {
     room.clear();
     if (from == nullptr) return {};
     if (from->type != kind::object) return "params.arguments must be an object";
+    if (tree == nullptr) {
+        wire::json::append_rewritten(room, from->text);
+        return {};
+    }
     auto read = wire::json::read(from->text, mcp::message_limits());
     if (!read) return "params.arguments cannot be read";
-    tree = *std::move(read);
-    wire::json::writer{room}.element(tree);
+    *tree = *std::move(read);
+    wire::json::writer{room}.element(*tree);
     return {};
 }
 
@@ -138,12 +143,15 @@ void gateway::state::call_tool(session_id from, const mcp::message& what) {
     if (const auto complaint = check_meta(meta); !complaint.empty()) return invalid(complaint);
 
     const auto* arguments = agent_reader.member(what.params, "arguments");
-    wire::json::value tree;
-    if (const auto complaint = take_arguments(arguments, tree); !complaint.empty())
-        return invalid(complaint);
-    const auto* const recorded = arguments != nullptr ? &room : nullptr;
     const auto plain = plain_string(name->text, more_room);
     const auto* found = tools.find(plain);
+    const bool is_judged = found != nullptr && (*found)->judged;
+    std::optional<wire::json::value> tree;
+    if (is_judged) tree.emplace();
+    if (const auto complaint = take_arguments(arguments, tree ? &*tree : nullptr);
+        !complaint.empty())
+        return invalid(complaint);
+    const auto* const recorded = arguments != nullptr ? &room : nullptr;
     if (found == nullptr) {
         const auto words = "Unknown tool: " + excerpt(plain);
         record_refusal(excerpt(plain), recorded, audit::status::tool_not_found, words);
@@ -153,7 +161,7 @@ void gateway::state::call_tool(session_id from, const mcp::message& what) {
     policy::verdict verdict{.allowed = false, .rule = called->refusal};
     const policy::tool_name id{called->server, called->name};
     if (called->refusal.empty())
-        verdict = parts.rules.decides(id, arguments != nullptr ? &tree : nullptr);
+        verdict = parts.rules.decides(id, arguments != nullptr && tree ? &*tree : nullptr);
     if (verdict.allowed && !called->shown) verdict = {false, "the tool is not offered"};
     const wanted_call wanted{.from = from,
                              .id = what.id,

@@ -116,6 +116,7 @@ void gateway::state::take_tools(std::size_t of, const wire::json::array& definit
         const policy::tool_name id{each.server, each.name};
         each.limits = parts.rules.limits_of(id);
         each.metered = each.limits.calls || each.limits.per_minute;
+        each.judged = parts.rules.judges_arguments(id);
         each.redacted = parts.rules.redacts(id);
         each.result_bytes = each.limits.result_bytes.value_or(options.result_bytes);
         each.patience = each.limits.timeout ? nanoseconds{*each.limits.timeout} : up.call_timeout;

@@ -299,6 +299,11 @@ auto engine::decides(const tool_name& tool, const wire::json::value* arguments) 
     return wrong.empty() ? verdict{.allowed = true} : deny(std::move(wrong));
 }
 
+auto engine::judges_arguments(const tool_name& tool) const -> bool {
+    const auto* const of = rules_->find(tool.upstream);
+    return of != nullptr && !of->of(tool.tool).arguments.empty();
+}
+
 auto engine::reads(std::string_view upstream, std::string_view uri) const -> verdict {
     const auto* const of = rules_->find(upstream);
     if (of == nullptr) return deny("there is no such upstream");

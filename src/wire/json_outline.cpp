@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <glove/wire/json_outline.hpp>
+#include <glove/wire/json_writer.hpp>
 #include <optional>
 #include <utility>
 
@@ -357,6 +358,42 @@ auto decoded_string(std::string_view literal) -> std::string {
     std::string out(inner.size(), '\0');
     out.resize(static_cast<std::size_t>(strings::decode(inner, out.data()) - out.data()));
     return out;
+}
+
+namespace {
+
+// Where the literal ends that begins at `at`, behind its quote.
+[[nodiscard]] auto literal_end(const char* at, const char* end, bool& escaped) noexcept -> const
+    char* {
+    for (at = strings::plain_end(at + 1, end); at != end && *at != '"';
+         at = strings::plain_end(at, end)) {
+        const bool escapes = *at == '\\' && end - at > 1;
+        escaped = escaped || escapes;
+        at += escapes ? 2 : 1;
+    }
+    return at == end ? at : at + 1;
+}
+
+[[nodiscard]] auto is_space(char c) noexcept -> bool {
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+} // namespace
+
+void append_rewritten(std::string& out, std::string_view text) {
+    const char* at = text.data();
+    const char* const end = at + text.size();
+    while (at != end) {
+        const char* const from = at;
+        bool escaped = false;
+        if (*at == '"') at = literal_end(at, end, escaped);
+        else
+            while (at != end && *at != '"' && !is_space(*at)) ++at;
+        // A number is never changed, so its text is what the writer writes.
+        if (escaped) append_quoted(out, decoded_string({from, at}));
+        else out.append(from, at);
+        while (at != end && is_space(*at)) ++at;
+    }
 }
 
 } // namespace glove::wire::json

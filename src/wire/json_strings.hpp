@@ -68,7 +68,9 @@ using bytes = signed char __attribute__((vector_size(16)));
     // Most runs are short; the long ones are few, and many bytes.
     for (int i = 0; i < 2 && end - at >= 8; ++i, at += 8)
         if (const auto found = special(load(at)); found != 0) return at + first(found);
-    while (end - at >= 64 && is_plain_block(at)) at += 64;
+    // It may lie outside of every cache, and CPUs look ahead no further than a page.
+    constexpr int ahead = 2048;
+    for (; end - at >= 64 && is_plain_block(at); at += 64) __builtin_prefetch(at + ahead);
     for (; end - at >= 8; at += 8)
         if (const auto found = special(load(at)); found != 0) return at + first(found);
     while (at != end && is_plain(*at)) ++at;

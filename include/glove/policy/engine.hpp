@@ -68,6 +68,8 @@ public:
     // Call time. `arguments` is null when the call has none.
     [[nodiscard]] auto decides(const tool_name& tool, const wire::json::value* arguments) const
         -> verdict;
+    // Whether a decision about the tool depends on the arguments.
+    [[nodiscard]] auto judges_arguments(const tool_name& tool) const -> bool;
     // Of resources and prompts, where they are relayed: the operator may narrow them.
     [[nodiscard]] auto reads(std::string_view upstream, std::string_view uri) const -> verdict;
     [[nodiscard]] auto prompts(std::string_view upstream, std::string_view name) const -> verdict;

@@ -58,4 +58,8 @@ private:
 // The string that a slice of type string stands for.
 [[nodiscard]] auto decoded_string(std::string_view literal) -> std::string;
 
+// The text of a slice as the writer writes its value: without white space between tokens, and with
+// the writer's escapes only. `text` is a value that an outline or `read` has accepted.
+void append_rewritten(std::string& out, std::string_view text);
+
 } // namespace glove::wire::json
