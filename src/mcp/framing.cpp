@@ -5,6 +5,7 @@
 #include <cstring>
 #include <glove/mcp/framing.hpp>
 #include <sys/uio.h>
+#include <unistd.h>
 
 namespace glove::mcp {
 
@@ -155,12 +156,15 @@ void line_reader::rest() {
 }
 
 void line_queue::push(std::string message) {
-    bytes_ += message.size() + 1;
-    lines_.push_back({std::move(message), nullptr});
+    // Adding the end to a long message could copy it.
+    const bool is_short = message.size() < 4096;
+    if (is_short) message += '\n';
+    lines_.push_back({std::move(message), nullptr, is_short});
+    bytes_ += lines_.back().bytes();
 }
 
 void line_queue::push(std::string head, shared_text body, std::string tail) {
-    lines_.push_back({std::move(head), std::make_unique<rest>(std::move(body), std::move(tail))});
+    lines_.push_back({std::move(head), std::make_unique<rest>(std::move(body), std::move(tail)), false});
     bytes_ += lines_.back().bytes();
 }
 
@@ -175,7 +179,6 @@ void line_queue::written(std::size_t bytes) {
 
 auto line_queue::flush(sys::fd_ref to) -> state {
     while (!lines_.empty()) {
-        // The ends have pieces of their own: adding them to the messages could copy those.
         std::array<::iovec, most_pieces * lines_at_once> pieces;
         std::size_t count = 0;
         auto skip = written_;
@@ -190,9 +193,11 @@ auto line_queue::flush(sys::fd_ref to) -> state {
             if (count > pieces.size() - most_pieces) break;
             add(each.head);
             if (each.more) add(each.more->body.text), add(each.more->tail);
-            add("\n");
+            if (!each.has_end) add("\n");
         }
-        const auto put = ::writev(to.get(), pieces.data(), static_cast<int>(count));
+        const auto put = count == 1
+                             ? ::write(to.get(), pieces[0].iov_base, pieces[0].iov_len)
+                             : ::writev(to.get(), pieces.data(), static_cast<int>(count));
         if (put >= 0) written(static_cast<std::size_t>(put));
         else if (errno == EAGAIN) return state::waiting;
         else if (errno != EINTR) return state::broken;

@@ -116,8 +116,10 @@ private:
     struct entry {
         std::string head;
         std::unique_ptr<rest> more; // mostly there is none
+        bool has_end = false;       // `head` is the whole line
         [[nodiscard]] auto bytes() const noexcept -> std::size_t {
-            return head.size() + 1 + (more ? more->body.text.size() + more->tail.size() : 0);
+            return head.size() + (has_end ? 0 : 1) +
+                   (more ? more->body.text.size() + more->tail.size() : 0);
         }
     };
     void written(std::size_t bytes);
