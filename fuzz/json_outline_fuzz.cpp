@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <glove/wire/json.hpp>
 #include <glove/wire/json_outline.hpp>
+#include <glove/wire/json_writer.hpp>
 #include <glove/wire/utf8.hpp>
 
 namespace {
@@ -34,6 +35,9 @@ void check(json::outline& outline, std::string_view text, const json::limits& bo
         require(outline.members().empty());
         return;
     }
+    std::string anew;
+    json::append_rewritten(anew, text);
+    require(anew == json::to_text(*made));
     const auto& members = *made->as_object();
     require(outline.members().size() == members.size());
     for (std::size_t i = 0; i < members.size(); ++i) {
@@ -53,6 +57,8 @@ extern "C" auto LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t siz
     static json::outline outline; // reused, as for messages
     const std::string_view text{reinterpret_cast<const char*>(data), size};
     (void)json::decoded_string(text);
+    std::string anyhow;
+    json::append_rewritten(anyhow, text); // whatever it is
     json::limits wide;
     wide.form = json::numbers::any;
     wide.depth = json::max_depth;

@@ -17,6 +17,7 @@ struct seen {
     std::string text;
     bool too_long;
     std::size_t bytes;
+    std::string tail = {};
     auto operator==(const seen&) const -> bool = default;
 };
 
@@ -32,7 +33,9 @@ auto split(std::string_view bytes, std::size_t longest) -> std::vector<seen> {
         if (line.empty()) continue;
         const bool too_long = line.size() > longest;
         const auto shown = too_long ? std::min<std::size_t>(256, longest) : line.size();
-        out.push_back({std::string{line.substr(0, shown)}, too_long, line.size()});
+        const auto tail = std::min({line.size() - shown, 2048UL, (longest - shown) / 2});
+        out.push_back({std::string{line.substr(0, shown)}, too_long, line.size(),
+                       std::string{too_long ? line.substr(line.size() - tail) : ""}});
     }
 }
 
@@ -49,7 +52,8 @@ extern "C" auto LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t siz
     for (auto rest = bytes; !rest.empty(); rest.remove_prefix(std::min(piece, rest.size()))) {
         reader.feed(rest.substr(0, piece));
         while (const auto line = reader.next())
-            out.push_back({std::string{line->text}, line->too_long, line->bytes});
+            out.push_back(
+                {std::string{line->text}, line->too_long, line->bytes, std::string{line->tail}});
         require(reader.held_bytes() <= longest + 1);
     }
     require(out == split(bytes, longest));

@@ -18,7 +18,7 @@ void gateway::state::upstream_line(std::size_t from, const mcp::line_reader::lin
             return fail_upstream(from, code::too_large, words, words);
         // The next line is a message again, so the server lives on. Only when nobody can know whose
         // answer this was is it the end of all that wait.
-        auto* meant = calls.find(read_id(mcp::made_out_id(line.text)).number);
+        auto* meant = calls.find(read_id(mcp::made_out_id(line.text, line.tail)).number);
         if (meant != nullptr && meant->upstream == from && meant->session != no_session)
             return fail_call(*meant, code::too_large, words, words);
         fail_calls_of(from, code::too_large, words, words);

@@ -56,7 +56,7 @@ void gateway::state::agent_line(session_id from, const mcp::line_reader::line& l
         return malformed_line(from, {code::too_large,
                                      "a message may have " + std::to_string(mcp::longest_message) +
                                          " bytes and this one has " + std::to_string(line.bytes),
-                                     mcp::made_out_id(line.text)});
+                                     mcp::made_out_id(line.text, line.tail)});
     const auto read = agent_reader.read(line.text);
     if (!read) return malformed_line(from, read.error());
     by.malformed = 0;

@@ -112,8 +112,8 @@ auto gateway::state::open_call(const wanted_call& what) -> call* {
     return made;
 }
 
-// In `tree` what is decided on, when somebody decides on it, and in `room` what is recorded and sent
-// of it: what was decided on, or what was validated, written anew.
+// In `tree` what is decided on, when somebody decides on it, and in `room` what is recorded and
+// sent of it: what was decided on, or what was validated, written anew.
 auto gateway::state::take_arguments(const wire::json::slice* from, wire::json::value* tree)
     -> std::string_view {
     room.clear();

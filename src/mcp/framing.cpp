@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::size_t read_at_once = 256UL << 10;
 constexpr std::size_t kept = 512UL << 10; // a buffer beyond this is given back
-constexpr std::size_t shown = 256;        // of a line that is too long
+// Of a line that is too long: the message's id is in one of them, or hardly anywhere.
+constexpr std::size_t shown = 256, shown_at_end = 2048;
 constexpr std::size_t lines_at_once = 32, most_pieces = 4; // of a line
 // What is shared has so many bytes, and keeps at most so many times its own size.
 constexpr std::size_t least_shared = 16UL << 10, most_kept = 4;
@@ -116,6 +117,13 @@ auto line_reader::next() -> std::optional<line> {
     }
 }
 
+auto line_reader::head_bytes() const noexcept -> std::size_t { return std::min(shown, longest_); }
+
+// Both together are less than a line may have.
+auto line_reader::tail_bytes() const noexcept -> std::size_t {
+    return std::min(shown_at_end, (longest_ - head_bytes()) / 2);
+}
+
 // `end` is where the LF stands.
 auto line_reader::take(std::size_t end) -> line {
     auto text = std::string_view{buffer_->text}.substr(begin_, end - begin_);
@@ -123,7 +131,9 @@ auto line_reader::take(std::size_t end) -> line {
     line out{.text = text, .too_long = false, .bytes = text.size() + skipped_, .from = this};
     if (out.bytes > longest_) {
         out.too_long = true;
-        out.text = text.substr(0, std::min(shown, longest_));
+        out.text = text.substr(0, head_bytes());
+        text.remove_prefix(out.text.size());
+        out.tail = text.substr(text.size() - std::min(text.size(), tail_bytes()));
     }
     begin_ = scanned_ = end + 1;
     skipped_ = 0;
@@ -131,15 +141,16 @@ auto line_reader::take(std::size_t end) -> line {
     return out;
 }
 
-// Of a line that is already too long, its beginning is kept, and the last byte, which may be the CR
-// before its end.
+// Of a line that is already too long, its beginning is kept, and what may be its end: with one byte
+// more, which may be the CR before it.
 void line_reader::bound_partial_line() {
     const auto held = held_bytes();
     if (held > longest_ + 1) skipping_ = true;
-    const auto head = std::min(shown, longest_);
-    if (!skipping_ || held <= head + 1) return;
+    const auto head = head_bytes();
+    const auto all = head + tail_bytes() + 1;
+    if (!skipping_ || held <= all) return;
     if (is_shared()) begin_anew({});
-    const auto dropped = held - head - 1;
+    const auto dropped = held - all;
     buffer_->text.erase(begin_ + head, dropped);
     skipped_ += dropped;
     scanned_ = buffer_->text.size();
@@ -164,7 +175,8 @@ void line_queue::push(std::string message) {
 }
 
 void line_queue::push(std::string head, shared_text body, std::string tail) {
-    lines_.push_back({std::move(head), std::make_unique<rest>(std::move(body), std::move(tail)), false});
+    lines_.push_back(
+        {std::move(head), std::make_unique<rest>(std::move(body), std::move(tail)), false});
     bytes_ += lines_.back().bytes();
 }
 
@@ -195,9 +207,8 @@ auto line_queue::flush(sys::fd_ref to) -> state {
             if (each.more) add(each.more->body.text), add(each.more->tail);
             if (!each.has_end) add("\n");
         }
-        const auto put = count == 1
-                             ? ::write(to.get(), pieces[0].iov_base, pieces[0].iov_len)
-                             : ::writev(to.get(), pieces.data(), static_cast<int>(count));
+        const auto put = count == 1 ? ::write(to.get(), pieces[0].iov_base, pieces[0].iov_len)
+                                    : ::writev(to.get(), pieces.data(), static_cast<int>(count));
         if (put >= 0) written(static_cast<std::size_t>(put));
         else if (errno == EAGAIN) return state::waiting;
         else if (errno != EINTR) return state::broken;

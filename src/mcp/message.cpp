@@ -102,6 +102,54 @@ private:
     std::string_view token_;
 };
 
+// Looks at how a message ends, from behind. What stands there is taken for the end of an object, so
+// that nothing of it lies within a string.
+class last_members {
+public:
+    explicit last_members(std::string_view text) noexcept : text_{text} {}
+
+    [[nodiscard]] auto find_id() -> std::string_view {
+        if (!drop('}')) return {};
+        for (int i = 0; i < 2; ++i) {
+            const auto token = take_value();
+            const auto name = drop(':') ? take_value() : std::string_view{};
+            skip_space();
+            if (token.empty() || name.empty() || !(text_.ends_with(',') || text_.ends_with('{')))
+                return {};
+            if (name == "\"id\"") return is_id(token) ? token : std::string_view{};
+            if (name != "\"jsonrpc\"" || !drop(',')) return {};
+        }
+        return {};
+    }
+
+private:
+    // A string without escapes, or a number; nothing else is an id.
+    [[nodiscard]] auto take_value() noexcept -> std::string_view {
+        skip_space();
+        const auto end = text_.size();
+        auto from = end;
+        if (text_.ends_with('"')) {
+            from = end < 2 ? text_.npos : text_.rfind('"', end - 2);
+            if (from == text_.npos || text_.substr(from, end - from).contains('\\')) return {};
+        } else
+            while (from > 0 && (is_digit(text_[from - 1]) || text_[from - 1] == '-')) --from;
+        const auto out = text_.substr(from);
+        text_.remove_suffix(end - from);
+        return out;
+    }
+    void skip_space() noexcept {
+        while (!text_.empty() && std::string_view{" \t\r\n"}.contains(text_.back()))
+            text_.remove_suffix(1);
+    }
+    [[nodiscard]] auto drop(char c) noexcept -> bool {
+        skip_space();
+        if (!text_.ends_with(c)) return false;
+        text_.remove_suffix(1);
+        return true;
+    }
+    std::string_view text_;
+};
+
 struct complaint {
     std::string_view step;
     code number;
@@ -179,6 +227,13 @@ auto message_limits() noexcept -> const json::limits& {
 auto made_out_id(std::string_view line) -> std::string {
     const auto found = id_search{line}.find();
     return found.empty() ? "null" : std::string{found};
+}
+
+auto made_out_id(std::string_view head, std::string_view tail) -> std::string {
+    auto found = made_out_id(head);
+    if (found != "null") return found;
+    const auto last = last_members{tail}.find_id();
+    return last.empty() ? "null" : std::string{last};
 }
 
 auto message_reader::read(std::string_view line) -> std::expected<message, refusal> {

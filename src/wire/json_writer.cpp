@@ -46,7 +46,8 @@ void append_quoted(std::string& out, std::string_view text) {
     while (at != end) {
         const char* const from = at;
         at = strings::plain_end(at, end);
-        if (at != end && !strings::is_ascii(*at)) at = strings::beyond_ascii_end(at, end, separators);
+        if (at != end && !strings::is_ascii(*at))
+            at = strings::beyond_ascii_end(at, end, separators);
         out.append(from, at);
         if (at == end) break;
         if (strings::is_ascii(*at)) {

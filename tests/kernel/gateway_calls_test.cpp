@@ -163,6 +163,54 @@ TEST(Call, NoOtherLineBreakReachesTheServer) {
                             "\xe2\x80\xaf'}}"));
 }
 
+// A long result is a part of what was read, and is changed where a short one would be.
+TEST(Call, ALongResultIsPassedOnWithoutACopyUnlessSomethingOfItMustChange) {
+    scene s;
+    const auto a = s.ready();
+    mcp::line_reader reader;
+    const auto answer_with = [&](const std::string& text) {
+        s.agent(a, scene::call("1", "up__echo"));
+        reader.feed("{\"jsonrpc\":\"2.0\",\"id\":" + scene::id_of(s.got(0)) +
+                    ",\"result\":{\"x\":\"" + text + "\"}}\n");
+        s.turn([&] { s.gate().upstream_line(0, reader.next().value()); });
+        EXPECT_FALSE(reader.next());
+        return s.heard(a);
+    };
+    const auto whole = [](const std::string& text) {
+        return "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"x\":\"" + text + "\"}}";
+    };
+    const std::string large(100'000, 'x');
+    EXPECT_EQ(answer_with(large), whole(large));
+    EXPECT_EQ(s.shared_parts, 1U);
+    EXPECT_EQ(answer_with(large + "\xe2\x80\xa8"), whole(large + "\\u2028"));
+    EXPECT_EQ(answer_with("short"), whole("short"));
+    EXPECT_EQ(s.shared_parts, 1U);
+}
+
+// Whether a rule looks at the arguments or not, the server gets the same text.
+TEST(Call, ArgumentsAreWrittenAnewInOneWay) {
+    const std::string odd = R"({ "a" : [ 1.50e+1 , -0 ,{ } ], "\u0062":"\/\u00e9\u2028\n" })";
+    std::string sent[2];
+    for (const bool judged : {false, true}) {
+        scene_options what;
+        if (judged)
+            what.policy_file = "[tool.\"up.echo\"]\nallow = true\nadditional = true\n"
+                               "required = [\"/b\"]\n";
+        scene s{what};
+        const auto a = s.ready();
+        s.agent(a, R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"up__echo",)"
+                   R"("arguments":)" +
+                       odd + "}}");
+        sent[judged] = s.got(0);
+        s.agent(a, scene::call("2", "up__echo", "{'a':'x'}"));
+        EXPECT_EQ(s.got_nothing(0), judged);
+    }
+    EXPECT_EQ(sent[0], sent[1]);
+    EXPECT_NE(sent[0].find("\"arguments\":{\"a\":[1.50e+1,-0,{}],\"b\":\"/\xc3\xa9\\u2028\\n\"}"),
+              std::string::npos)
+        << sent[0];
+}
+
 TEST(Call, UnknownMembersOfAResultPass) {
     scene s;
     const auto a = s.ready();

@@ -277,9 +277,10 @@ TEST(Upstream, AMessageThatIsTooLongEndsItsCallAndNotTheServer) {
     s.agent(a, scene::call("2", "up__echo"));
     const auto first = s.got(0);
     const auto second = s.got(0);
-    const auto long_line = [&](const std::string& begin) {
+    const auto long_line = [&](const std::string& begin, const std::string& end = "") {
         s.turn([&] {
-            s.gate().upstream_line(0, {.text = begin, .too_long = true, .bytes = 16'777'217});
+            s.gate().upstream_line(
+                0, {.text = begin, .too_long = true, .bytes = 16'777'217, .tail = end});
         });
     };
     long_line(q("{'jsonrpc':'2.0','id':" + scene::id_of(first) + ",'result':{'x':'"));
@@ -297,6 +298,14 @@ TEST(Upstream, AMessageThatIsTooLongEndsItsCallAndNotTheServer) {
     s.agent(a, scene::call("3", "up__echo"));
     s.upstream(0, scene::answer(s.got(0), "{}"));
     EXPECT_NE(s.heard(a).find(q("'id':3,'result'")), std::string::npos);
+    // Many servers write the id last.
+    s.agent(a, scene::call("4", "up__echo"));
+    s.agent(a, scene::call("5", "up__echo"));
+    (void)s.got(0);
+    const auto last = s.got(0);
+    long_line(q("{'result':{'x':'"), q("'},'jsonrpc':'2.0','id':" + scene::id_of(last) + "}"));
+    EXPECT_NE(s.heard(a).find(q("'id':5,'error'")), std::string::npos);
+    EXPECT_TRUE(s.is_quiet(a));
 }
 
 TEST(Upstream, AMessageThatIsTooLongEndsOneThatIsNotUpYet) {

@@ -217,6 +217,13 @@ public:
         return q("{'jsonrpc':'2.0','method':'" + method + "','params':" + params + "}");
     }
 
+    std::size_t shared_parts = 0; // of messages for agents
+    void to_agent(session_id to, std::string head, mcp::shared_text body,
+                  std::string tail) override {
+        ++shared_parts;
+        EXPECT_TRUE(body.owner);
+        outlet::to_agent(to, std::move(head), std::move(body), std::move(tail));
+    }
     void to_agent(session_id to, std::string message) override {
         waiting_.emplace_back([this, to, message] { to_agents[to].push_back(message); });
     }

@@ -100,6 +100,110 @@ TEST(LineReader, TheLongestLineIsTakenAndOneByteMoreIsSkipped) {
     }
 }
 
+TEST(LineReader, OfALineThatIsTooLongTheEndIsShownToo) {
+    // longest, how many bytes of the end are shown
+    for (const auto& [longest, shown] :
+         {std::pair<std::size_t, std::size_t>{8, 0}, {258, 1}, {300, 22}, {300'000, 2048}})
+        for (const std::size_t piece : {1UL, 7UL, 100'000UL})
+            for (const auto* end : {"\n", "\r\n"}) {
+                if (piece < 100 && longest > 1000) continue;
+                std::string text;
+                while (text.size() < longest + 1 + piece) text += std::to_string(text.size());
+                line_reader reader{longest};
+                const auto bytes = text + end + "next" + end;
+                bool told = false;
+                for (std::size_t at = 0; at < bytes.size(); at += piece) {
+                    reader.feed(std::string_view{bytes}.substr(at, piece));
+                    while (const auto line = reader.next()) {
+                        if (!std::exchange(told, true)) {
+                            EXPECT_TRUE(line->too_long);
+                            EXPECT_EQ(line->bytes, text.size());
+                            EXPECT_EQ(line->tail, text.substr(text.size() - shown));
+                        } else {
+                            EXPECT_EQ(line->text, "next");
+                            EXPECT_EQ(line->tail, "");
+                        }
+                    }
+                    EXPECT_LE(reader.held_bytes(), std::max(longest, piece) + 1);
+                }
+                EXPECT_TRUE(told);
+            }
+}
+
+TEST(LineReader, ASharedPartStaysWhatItWas) {
+    line_reader reader;
+    const std::string large(20'000, 'l');
+    reader.feed(large + "\nsecond\nthi");
+    const auto first = reader.next();
+    ASSERT_TRUE(first);
+    const auto part = first->text.substr(1000);
+    const auto kept = first->share(part);
+    ASSERT_TRUE(kept.owner);
+    EXPECT_EQ(kept.text.data(), part.data()); // no copy
+    EXPECT_EQ(reader.next()->text, "second");
+    EXPECT_FALSE(reader.next());
+    reader.feed("rd\n" + std::string(100'000, 'x') + "\n");
+    EXPECT_EQ(reader.next()->text, "third");
+    EXPECT_EQ(reader.next()->text, std::string(100'000, 'x'));
+    EXPECT_FALSE(reader.next());
+    EXPECT_EQ(kept.text, large.substr(1000));
+}
+
+TEST(LineReader, AShortPartAndOneThatKeepsMuchMoreThanItHasAreNotShared) {
+    const auto shares = [](std::size_t part, std::size_t all) {
+        line_reader reader;
+        reader.feed(std::string(all, 'x') + "\n");
+        const auto line = reader.next();
+        return line->share(line->text.substr(0, part)).owner != nullptr;
+    };
+    EXPECT_FALSE(shares(16'383, 20'000));
+    EXPECT_TRUE(shares(16'384, 20'000));
+    EXPECT_TRUE(shares(50'000, 200'000));
+    EXPECT_FALSE(shares(50'000, 200'010));
+    const line_reader::line alone{.text = "text", .bytes = 4};
+    EXPECT_FALSE(alone.share(alone.text).owner);
+}
+
+TEST(LineReader, WhatIsSharedOfATooLongLineIsNotCutOut) {
+    line_reader reader{20'000};
+    const std::string large(20'000, 'l');
+    reader.feed(large + "\n" + std::string(30'000, 'x'));
+    const auto kept = reader.next()->share(large);
+    EXPECT_FALSE(reader.next());
+    reader.feed(std::string(30'000, 'y') + "\n");
+    EXPECT_TRUE(reader.next()->too_long);
+    EXPECT_EQ(kept.text, large);
+}
+
+TEST(SpareBuffer, HoldsOneLargeBufferForTheNextLongMessage) {
+    const auto spare = std::make_shared<mcp::spare_buffer>();
+    const std::string large(2UL << 20, 'x');
+    const auto pass = [&](line_reader& reader) {
+        for (std::size_t at = 0; at < large.size(); at += 100'000)
+            (void)reader.next(), reader.feed(std::string_view{large}.substr(at, 100'000));
+        reader.feed("\n");
+        ASSERT_EQ(reader.next()->text, large);
+    };
+    line_reader first, second;
+    first.use(spare);
+    second.use(spare);
+    pass(first);
+    EXPECT_FALSE(spare->is_held());
+    EXPECT_FALSE(first.next());
+    EXPECT_TRUE(spare->is_held());
+    pass(second);
+    EXPECT_FALSE(spare->is_held()); // taken
+    EXPECT_FALSE(second.next());
+    EXPECT_LE(first.reserved_bytes(), 1UL << 20);
+    EXPECT_LE(second.reserved_bytes(), 1UL << 20);
+    EXPECT_TRUE(spare->is_held());
+    spare->give_back();
+    EXPECT_FALSE(spare->is_held());
+    pass(first);
+    EXPECT_FALSE(first.next());
+    EXPECT_TRUE(spare->is_held());
+}
+
 TEST(LineReader, ALineWithoutEndCostsNoMemory) {
     line_reader reader{1000};
     std::string part(100'000, 'x');
@@ -249,6 +353,35 @@ TEST(LineQueue, GoesOnWhereAFullPipeStoppedIt) {
     }
     EXPECT_GT(waits, 100);
     EXPECT_EQ(heard, written(messages));
+}
+
+TEST(LineQueue, PartsAreOneLineAndKeepTheirOwnerUntilTheyHaveLeft) {
+    pipe_ends pipe;
+    do_not_wait(pipe.write);
+    do_not_wait(pipe.read);
+    line_queue queue;
+    const auto owner = std::make_shared<const std::string>(300'000, 'b');
+    std::string wanted;
+    for (int i = 0; i < 3; ++i) {
+        queue.push("short");
+        queue.push("head" + std::to_string(i), {owner, *owner}, "tail");
+        queue.push(std::string(5000, 'l'));
+        wanted +=
+            "short\nhead" + std::to_string(i) + *owner + "tail\n" + std::string(5000, 'l') + "\n";
+    }
+    EXPECT_EQ(queue.bytes(), wanted.size());
+    EXPECT_EQ(owner.use_count(), 4);
+    std::string heard;
+    while (heard.size() < wanted.size()) {
+        ASSERT_NE(queue.flush(pipe.write), line_queue::state::broken);
+        char part[4999];
+        const auto got = ::read(pipe.read.get(), part, sizeof part);
+        ASSERT_GT(got, 0);
+        heard.append(part, static_cast<std::size_t>(got));
+    }
+    EXPECT_EQ(heard, wanted);
+    EXPECT_EQ(queue.bytes(), 0U);
+    EXPECT_EQ(owner.use_count(), 1);
 }
 
 TEST(LineQueue, SaysWhenThePeerHasGone) {

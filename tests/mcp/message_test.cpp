@@ -251,6 +251,43 @@ TEST(MadeOutId, IsNoneWhereItWouldBeAGuess) {
         EXPECT_EQ(made_out_id(line), "null") << line;
 }
 
+TEST(MadeOutId, OfTheEndOfAMessage) {
+    const std::string head = R"({"result":{"content":[{"type":"text","text":"xxxx)";
+    for (const auto& [tail, id] : {std::pair{R"(x"}]},"jsonrpc":"2.0","id":7})", "7"},
+                                   {R"(x"}]},"id":-12,"jsonrpc":"2.0"})", "-12"},
+                                   {R"(x"}]} , "id" : "a b" } )", "\"a b\""},
+                                   {R"({"id":7})", "7"}})
+        EXPECT_EQ(made_out_id(head, tail), id) << tail;
+    // The beginning wins.
+    EXPECT_EQ(made_out_id(R"({"id":3,"result":{"a":"x)", R"(","id":7})"), "3");
+    for (const auto* tail : {"",
+                             "}",
+                             "7}",
+                             ":7}",
+                             "\"id\":7}",
+                             "xid\":7}",
+                             R"(x,"id":7)",
+                             R"("x":{"id":7}})",
+                             R"(,"id":7,"jsonrpc":"2.0","x":1})",
+                             R"(,"id":7,"x":1})",
+                             R"(,"id":1.5})",
+                             R"(,"id":null})",
+                             R"(,"id":[7]})",
+                             R"(\"id":7})",
+                             R"(,\"id\":7})",
+                             R"(,"id":"\"7"})",
+                             R"(,"id":"7\\"})",
+                             R"(,"jsonrpc":"2.0","jsonrpc":"2.0","id":})",
+                             R"(,"id":--7})",
+                             R"(,"id":07})",
+                             "\"}",
+                             "\"\"}"})
+        EXPECT_EQ(made_out_id(head, tail), "null") << tail;
+    EXPECT_EQ(made_out_id(head, ",\"id\":\"" + std::string(1022, 'x') + "\"}"),
+              "\"" + std::string(1022, 'x') + "\"");
+    EXPECT_EQ(made_out_id(head, ",\"id\":\"" + std::string(1023, 'x') + "\"}"), "null");
+}
+
 TEST(MessageText, IsWhatAReaderReads) {
     EXPECT_EQ(request_text("1", "ping", ""), R"({"jsonrpc":"2.0","id":1,"method":"ping"})");
     EXPECT_EQ(request_text("\"a\"", "m", "{\"b\":1}"),

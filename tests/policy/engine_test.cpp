@@ -61,6 +61,17 @@ TEST(Engine, TakesTheFirstDotAsTheSeparator) {
     EXPECT_THAT(of.named_tools(), ElementsAre("up.mcp.echo"));
 }
 
+TEST(Engine, TellsWhoseArgumentsItLooksAt) {
+    const auto of = made({.allow = {"fs.*", "git.*"}, .allow_arg = {"git.log:path=a"}},
+                         "[tool.\"up.t\"]\nallow = true\nforbidden = [\"/force\"]\n");
+    EXPECT_TRUE(of.judges_arguments({"git", "log"}));
+    EXPECT_TRUE(of.judges_arguments({"up", "t"}));
+    EXPECT_FALSE(of.judges_arguments({"git", "show"}));
+    EXPECT_FALSE(of.judges_arguments({"fs", "read"}));
+    EXPECT_FALSE(of.judges_arguments({"nosuch", "t"})); // denied whatever they are
+    EXPECT_EQ(answer(of, {"fs", "read"}, "{\"a\":1}"), "ok");
+}
+
 struct bad_word {
     wish what;
     std::string_view says;

@@ -462,6 +462,44 @@ TEST(JsonOutline, DecodingUncheckedTextStaysInside) {
     EXPECT_EQ(wire::json::decoded_string(R"("a\n\u00e9\u20ac\ud83d\ude00\\z")"), "a\né€😀\\z");
 }
 
+TEST(JsonOutline, TellsWhatCouldBeTakenForTheEndOfALine) {
+    const auto breaks = [](std::string_view text) {
+        outline out;
+        EXPECT_TRUE(out.read(text, wide())) << text;
+        return out.has_line_breaks();
+    };
+    for (const auto* text :
+         {"{\r}", "{}\n", "\r{}", "{\"a\":\r1}", "{\"a\":[1\n]}", "{\"a\":\"\xe2\x80\xa8\"}",
+          "{\"a\":\"x\xc3\xa9\xe2\x80\xa9\"}", "{\"\xe2\x80\xa8\":1}",
+          "{\"a\":[{\"b\":\"\xe2\x80\xa9\"}]}", "{        \r        \"a\":1}"})
+        EXPECT_TRUE(breaks(text)) << text;
+    for (const auto* text :
+         {"{ \t}", R"({"a":"\r\n\u2028\u2029"})",
+          "{\"a\":\"\xe2\x80\xa7\xe2\x80\xaa\xe2\x81\xa8\xe3\x80\xa8\"}", "{\"a\":\"\xc2\x85\"}"})
+        EXPECT_FALSE(breaks(text)) << text;
+    outline again;
+    ASSERT_TRUE(again.read("{\r}", wide()));
+    ASSERT_TRUE(again.read("{}", wide()));
+    EXPECT_FALSE(again.has_line_breaks()); // of the last text alone
+}
+
+auto rewritten(std::string_view text) -> std::string {
+    std::string out = "before";
+    wire::json::append_rewritten(out, text);
+    return out.substr(6);
+}
+
+TEST(AppendRewritten, WritesAsTheWriterDoes) {
+    for (const auto* text :
+         {R"({ "a" : [ 1 , -2 , 1.50e+1 , true,false ,null ] , "b":{ } ,"c" :[ ] })",
+          R"("\/\u0041\u00e9\u0000\n\b")", R"("\"\\")", R"({"\u0061 b":"  x  "})",
+          "18446744073709551616", "-0", "\"\x7f\"", R"("\ud83d\ude00")", R"({"a":"\\"})"})
+        EXPECT_EQ(rewritten(text), wire::json::to_text(read(text, wide()).value())) << text;
+    // What was never read is no reason to leave the text.
+    for (const auto* text : {"", "\"", "\"\\", "\"a\\\"", "\"\\u"})
+        EXPECT_LE(rewritten(text).size(), 2 * std::string_view{text}.size() + 2) << text;
+}
+
 // --- properties ---
 
 auto some_text() -> rc::Gen<std::string> {
@@ -499,6 +537,7 @@ RC_GTEST_PROP(JsonOutlineProperties, JudgesAsTheReaderDoes, ()) {
     const auto tree = as_object(*rc::gen::scale(0.2, members_of([] { return some_value(3); })));
     auto text = wire::json::to_text(tree);
     expect_alike(text);
+    RC_ASSERT(rewritten(text) == text);
     const auto edits = *rc::gen::inRange(0, 4);
     for (int i = 0; i < edits; ++i) {
         const auto at = *rc::gen::inRange<std::size_t>(0, text.size());
@@ -511,6 +550,8 @@ RC_GTEST_PROP(JsonOutlineProperties, JudgesAsTheReaderDoes, ()) {
         default: text.resize(at); break;
         }
         expect_alike(text);
+        if (const auto made = read(text, wide()))
+            RC_ASSERT(rewritten(text) == wire::json::to_text(*made));
         if (text.empty()) break;
     }
     RC_ASSERT(!testing::Test::HasFailure());

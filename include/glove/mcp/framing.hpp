@@ -42,17 +42,19 @@ public:
     // What long messages need is taken from there and goes back there.
     void use(std::shared_ptr<spare_buffer> spare) { spare_ = std::move(spare); }
     struct line {
-        std::string_view text; // valid until the next call of `fill` or `next`
-        bool too_long = false; // `text` is how it begins: at most 256 bytes
-        std::size_t bytes = 0; // of the whole line, without its end
+        std::string_view text;      // valid until the next call of `fill` or `next`
+        bool too_long = false;      // `text` is how it begins: at most 256 bytes
+        std::size_t bytes = 0;      // of the whole line, without its end
+        std::string_view tail = {}; // of one that is too long: how it ends, at most 2 KiB
         const line_reader* from = nullptr;
         // A part of `text` beyond that time, without a copy; no owner when a copy is better: of a
         // short one, and of one that would keep much more memory than it has bytes.
         [[nodiscard]] auto share(std::string_view part) const -> shared_text;
     };
     enum class state : std::uint8_t { open, ended, broken };
-    // Reads once, at most 256 KiB; of a socket without a buffer for control messages. `ended` at the end of the stream; what stands there without an end of line
-    // is no message. Reads nothing while more waits to be taken than a line may have.
+    // Reads once, at most 256 KiB; of a socket without a buffer for control messages. `ended` at
+    // the end of the stream; what stands there without an end of line is no message. Reads nothing
+    // while more waits to be taken than a line may have.
     [[nodiscard]] auto fill(sys::fd_ref from) -> state;
     // The next whole line; empty when more must be read first.
     [[nodiscard]] auto next() -> std::optional<line>;
@@ -83,6 +85,8 @@ private:
     void bound_partial_line();
     void rest();
     [[nodiscard]] auto take(std::size_t end) -> line;
+    [[nodiscard]] auto head_bytes() const noexcept -> std::size_t; // that are kept of one too long
+    [[nodiscard]] auto tail_bytes() const noexcept -> std::size_t;
     [[nodiscard]] auto is_shared() const noexcept -> bool { return buffer_.use_count() > 1; }
 
     std::size_t longest_;

@@ -65,6 +65,9 @@ private:
 // The id of a message that is refused: the one of its outermost object, when there is exactly one
 // and it is an id. `line` may be cut and is looked at as far as it goes; "null" when there is none.
 [[nodiscard]] auto made_out_id(std::string_view line) -> std::string;
+// The same of a message of which only the beginning and the end are there: at the end, the id is
+// found in the last member, or before a last member `jsonrpc`.
+[[nodiscard]] auto made_out_id(std::string_view head, std::string_view tail) -> std::string;
 
 // The bounds of every message.
 [[nodiscard]] auto message_limits() noexcept -> const wire::json::limits&;

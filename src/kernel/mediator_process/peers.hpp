@@ -19,15 +19,15 @@ struct agent_peer {
     sys::unique_fd input, output; // a socket has only `input`
     mcp::line_reader reader;
     mcp::line_queue queue;
-    bool always_ready = false;           // a file, which cannot be waited for
-    bool ended = false;                  // nothing more comes
-    bool closing = false;                // it is closed when its queue is empty
-    bool queued = false;                 // in the list of those to flush
-    bool blocked = false;                // its queue waits for room
-    bool behind = false;                 // too much waits for it
-    bool backlog = false;                // lines of it wait until there is room for answers
+    bool always_ready = false; // a file, which cannot be waited for
+    bool ended = false;        // nothing more comes
+    bool closing = false;      // it is closed when its queue is empty
+    bool queued = false;       // in the list of those to flush
+    bool blocked = false;      // its queue waits for room
+    bool behind = false;       // too much waits for it
+    bool backlog = false;      // lines of it wait until there is room for answers
     bool wide_input = false, wide_output = false; // a pipe that was made larger
-    bool reading = true, watched = true; // its input
+    bool reading = true, watched = true;          // its input
     std::uint32_t generation = 0;
     std::chrono::nanoseconds moved{}; // when something of the queue went out
     [[nodiscard]] auto out() const noexcept -> sys::fd_ref { return output ? output : input; }
