@@ -68,9 +68,9 @@ auto catalog::replace(std::size_t upstream, std::vector<tool> tools) -> bool {
     auto& known = by_upstream_[upstream];
     known.clear();
     for (auto& each : tools) known.push_back(std::make_shared<tool>(std::move(each)));
-    const auto before = std::move(text_);
+    const auto before = text_;
     rebuild();
-    return before != text_;
+    return *before != *text_;
 }
 
 void catalog::rebuild() {
@@ -81,7 +81,7 @@ void catalog::rebuild() {
             all_.push_back(each);
             if (each->shown) ++shown[each->visible];
         }
-    text_ = "[";
+    std::string text = "[";
     shown_ = 0;
     for (auto& each : all_) {
         if (!each->shown) continue;
@@ -90,15 +90,16 @@ void catalog::rebuild() {
                           "more than one tool has this name");
             continue;
         }
-        if (text_.size() + each->text.size() > most_text) {
+        if (text.size() + each->text.size() > most_text) {
             each = hidden(*each, "the definitions of all tools are longer than 8 MiB",
                           "the definitions of all tools are too long");
             continue;
         }
-        if (shown_++ != 0) text_ += ',';
-        text_ += each->text;
+        if (shown_++ != 0) text += ',';
+        text += each->text;
     }
-    text_ += ']';
+    text += ']';
+    text_ = std::make_shared<const std::string>(std::move(text));
     by_name_.clear();
     // One that is shown has the name before one that is not; of two that are not, both are denied.
     for (const auto& each : all_)

@@ -69,7 +69,7 @@ public:
     [[nodiscard]] auto replace(std::size_t upstream, std::vector<tool> tools) -> bool;
     [[nodiscard]] auto find(std::string_view visible) const -> const std::shared_ptr<const tool>*;
     // A JSON array of definitions.
-    [[nodiscard]] auto text() const -> const std::string& { return text_; }
+    [[nodiscard]] auto text() const -> const std::shared_ptr<const std::string>& { return text_; }
     [[nodiscard]] auto all() const -> const std::vector<std::shared_ptr<const tool>>& {
         return all_;
     }
@@ -89,7 +89,7 @@ private:
     std::vector<std::shared_ptr<const tool>> all_;
     std::unordered_map<std::string, std::shared_ptr<const tool>, text_hash, std::equal_to<>>
         by_name_;
-    std::string text_ = "[]";
+    std::shared_ptr<const std::string> text_ = std::make_shared<const std::string>("[]");
     std::size_t shown_ = 0;
 };
 

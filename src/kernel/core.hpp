@@ -161,7 +161,7 @@ struct gateway::state {
     nanoseconds now{}, began{};
     bool ended = false;
     std::optional<error> problem;
-    mcp::message_reader agent_reader, upstream_reader;
+    mcp::message_reader agent_reader, upstream_reader = mcp::message_reader::of_servers();
     const mcp::line_reader::line* upstream_text = nullptr; // what `upstream_reader` has read
     wire::json::outline meta_outline;
     std::string room, more_room; // reused
@@ -323,6 +323,9 @@ struct gateway::state {
     void relist(std::size_t of, listing_kind kind); // when it may be
     void ask_page(std::size_t of, listing_kind kind, std::string_view cursor);
     void finish_page(call& of, const mcp::message& answer);
+    // False when there are too many.
+    [[nodiscard]] auto take_page(std::size_t of, listing_kind kind, std::string_view items) -> bool;
+    [[nodiscard]] auto name_of_deep(std::string_view item, std::string_view key) -> std::string;
     void finish_listing(std::size_t of, listing_kind kind);
     void list_failed(std::size_t of, listing_kind kind, std::string_view why);
     void forget_list(std::size_t of, listing_kind kind); // the server has none

@@ -109,33 +109,63 @@ void gateway::state::finish_page(call& of, const mcp::message& answer) {
     if (answer.kind == mcp::message_kind::failure)
         return list_failed(which, kind,
                            "it answered with an error: " + excerpt(answer.error->text));
-    auto tree = wire::json::read(answer.result->text, mcp::message_limits());
-    const auto* items = tree ? tree->find(row.member) : nullptr;
-    if (items == nullptr || items->as_array() == nullptr)
+    const auto* items = upstream_reader.member(answer.result, row.member);
+    if (items == nullptr || items->type != wire::json::kind::array)
         return list_failed(which, kind, "its answer has no array " + std::string{row.member});
     list.bytes += answer.result->text.size();
-    for (const auto& item : *items->as_array()) {
-        const auto* key = item.find(row.key);
-        if (key == nullptr || key->as_string() == nullptr)
-            return list_failed(which, kind, "an item has no string " + std::string{row.key});
-        list.gathered.push_back(item);
-    }
     if (list.bytes > most_list_bytes) return list_failed(which, kind, "it is longer than 16 MiB");
-    if (list.gathered.size() > most_items)
+    if (!take_page(which, kind, items->text))
         return list_failed(which, kind,
                            "it has more than " + std::to_string(most_items) + " items");
-    const auto* next = tree->find("nextCursor");
-    if (next == nullptr || next->is_null()) return finish_listing(which, kind);
-    const auto* cursor = next->as_string();
-    if (cursor == nullptr) return list_failed(which, kind, "its nextCursor is no string");
-    if (cursor->empty()) return finish_listing(which, kind);
-    if (std::ranges::find(list.cursors, *cursor) != list.cursors.end())
+    const auto* next = upstream_reader.member(answer.result, "nextCursor");
+    if (next == nullptr || next->type == wire::json::kind::null) return finish_listing(which, kind);
+    if (next->type != wire::json::kind::string)
+        return list_failed(which, kind, "its nextCursor is no string");
+    const auto cursor = wire::json::decoded_string(next->text);
+    if (cursor.empty()) return finish_listing(which, kind);
+    if (std::ranges::find(list.cursors, cursor) != list.cursors.end())
         return list_failed(which, kind, "a cursor came a second time");
     if (++list.pages >= most_pages)
         return list_failed(which, kind,
                            "it has more than " + std::to_string(most_pages) + " pages");
-    list.cursors.push_back(*cursor);
-    ask_page(which, kind, *cursor);
+    list.cursors.push_back(cursor);
+    ask_page(which, kind, cursor);
+}
+
+// What cannot be used is left out by itself, and told.
+auto gateway::state::take_page(std::size_t of, listing_kind kind, std::string_view items) -> bool {
+    auto& up = ups[of];
+    auto& list = up.at(kind);
+    const auto& row = row_of(kind);
+    const auto all = wire::json::element_slices(items);
+    if (list.gathered.size() + all.size() > most_items) return false;
+    const auto whose = std::string{row.member} + " of the server " + up.wish.name;
+    for (const auto text : all) {
+        auto item = wire::json::read(text, mcp::message_limits());
+        if (!item) {
+            note(up, name_of_deep(text, row.key) + " of the " + whose + " is left out: " +
+                         (item.error().step == "json.depth"
+                              ? "it is nested more than " +
+                                    std::to_string(mcp::message_limits().depth) + " levels deep"
+                              : "it cannot be read"));
+            continue;
+        }
+        const auto* key = item->find(row.key);
+        if (key == nullptr || key->as_string() == nullptr) {
+            note(up, "one or more of the " + whose + " are left out: they have no string " +
+                         std::string{row.key});
+            continue;
+        }
+        list.gathered.push_back(*std::move(item));
+    }
+    return true;
+}
+
+auto gateway::state::name_of_deep(std::string_view item, std::string_view key) -> std::string {
+    const bool is_object = meta_outline.read(item, mcp::server_message_limits()).has_value();
+    const auto* found = is_object ? meta_outline.find(key) : nullptr;
+    if (found == nullptr || found->type != wire::json::kind::string) return "one without a name";
+    return excerpt(wire::json::decoded_string(found->text));
 }
 
 void gateway::state::finish_listing(std::size_t of, listing_kind kind) {

@@ -274,7 +274,10 @@ void gateway::state::answer_list(session_id to, const std::string& id, listing_k
                                       .number = log.next_number()}))
             return;
         by.listed = true;
-        return out.to_agent(to, mcp::answer_text(id, text.append(tools.text()).append("}")));
+        // One text for all agents, however many of them wait for it.
+        auto head = mcp::answer_text(id, text);
+        head.pop_back();
+        return out.to_agent(to, std::move(head), {tools.text(), *tools.text()}, "}}");
     }
     text += '[';
     for (const auto& each : ups) {

@@ -264,9 +264,11 @@ void gateway::state::finish_tool(call& of, const mcp::message& answer) {
     outgoing message;
     if (called->redacted) {
         std::string changed{result.text};
-        (void)parts.rules.redact({called->server, called->name}, changed);
-        if (changed.size() > called->result_bytes) {
-            const auto words = size_words(changed.size(), called->result_bytes);
+        (void)parts.rules.redact({called->server, called->name}, changed, called->result_bytes);
+        if (changed.empty() || changed.size() > called->result_bytes) {
+            const auto words = changed.empty() ? "the redacted result has many more than " +
+                                                     std::to_string(called->result_bytes) + " bytes"
+                                               : size_words(changed.size(), called->result_bytes);
             return close_call(of, audit::status::transport_error, words,
                               {mcp::tool_error_text(of.agent_id, words)});
         }
@@ -311,7 +313,7 @@ void gateway::state::finish_tool_failure(call& of, const mcp::message& answer) {
 // Nothing of the error but what redaction left is in the answer or in the record.
 void gateway::state::finish_redacted_failure(call& of, std::string_view failure) {
     std::string text{failure};
-    (void)parts.rules.redact({of.what->server, of.what->name}, text);
+    (void)parts.rules.redact({of.what->server, of.what->name}, text, of.what->result_bytes);
     auto tree = wire::json::read(text, mcp::message_limits());
     const auto* number = tree ? tree->find("code") : nullptr;
     const auto* words = tree ? tree->find("message") : nullptr;

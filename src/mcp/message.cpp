@@ -161,7 +161,7 @@ constexpr std::array complaints{
     complaint{"json.syntax", code::parse_error, "this is no JSON in UTF-8"},
     complaint{"json.size", code::too_large, "the message is longer than 16 MiB"},
     complaint{"json.repeated", code::invalid_request, "a member appears twice in an object"},
-    complaint{"json.depth", code::invalid_request, "nested more than 64 levels deep"},
+    complaint{"json.depth", code::invalid_request, "nested too deeply"},
     complaint{"json.members", code::invalid_request, "an object has more than 65536 members"},
     complaint{"json.elements", code::invalid_request, "an array has more than 1048576 elements"},
     complaint{"json.values", code::invalid_request, "the message has more than 1048576 values"},
@@ -171,7 +171,8 @@ constexpr std::array complaints{
 };
 
 // Of a text that the outline refused.
-[[nodiscard]] auto unreadable(std::string_view line, const error& why) -> refusal {
+[[nodiscard]] auto unreadable(std::string_view line, const error& why, std::size_t most_levels)
+    -> refusal {
     const auto begin = line.find_first_not_of(" \t\r\n");
     const char first = begin == std::string_view::npos ? '\0' : line[begin];
     if (first == '[')
@@ -184,6 +185,8 @@ constexpr std::array complaints{
     const auto* found = std::ranges::find(complaints, why.step, &complaint::step);
     if (found == complaints.end()) found = complaints.begin();
     refusal out{found->number, std::string{found->words}};
+    if (found->step == "json.depth")
+        out.words = "nested more than " + std::to_string(most_levels) + " levels deep";
     if (found->number == code::invalid_request) out.id = made_out_id(line);
     return out;
 }
@@ -209,20 +212,31 @@ void put_method(std::string& out, std::string_view method, std::string_view para
     out += '}';
 }
 
+constexpr json::limits agent_bounds{.bytes = longest_message,
+                                    .depth = json::max_depth,
+                                    .members = 1UL << 16,
+                                    .elements = 1UL << 20,
+                                    .values = 1UL << 20,
+                                    .string_bytes = longest_message,
+                                    .number_bytes = 1024,
+                                    .form = json::numbers::any,
+                                    .zero = json::nul::allowed};
+
 } // namespace
 
-auto message_limits() noexcept -> const json::limits& {
-    static constexpr json::limits bounds{.bytes = longest_message,
-                                         .depth = json::max_depth,
-                                         .members = 1UL << 16,
-                                         .elements = 1UL << 20,
-                                         .values = 1UL << 20,
-                                         .string_bytes = longest_message,
-                                         .number_bytes = 1024,
-                                         .form = json::numbers::any,
-                                         .zero = json::nul::allowed};
+auto message_limits() noexcept -> const json::limits& { return agent_bounds; }
+
+auto server_message_limits() noexcept -> const json::limits& {
+    static constexpr json::limits bounds = [] {
+        auto out = agent_bounds;
+        out.depth = json::max_outline_depth;
+        return out;
+    }();
     return bounds;
 }
+
+message_reader::message_reader(bool of_servers)
+    : bounds_{of_servers ? server_message_limits() : message_limits()} {}
 
 auto made_out_id(std::string_view line) -> std::string {
     const auto found = id_search{line}.find();
@@ -237,8 +251,8 @@ auto made_out_id(std::string_view head, std::string_view tail) -> std::string {
 }
 
 auto message_reader::read(std::string_view line) -> std::expected<message, refusal> {
-    if (const auto done = outline_.read(line, message_limits()); !done)
-        return std::unexpected(unreadable(line, done.error()));
+    if (const auto done = outline_.read(line, bounds_); !done)
+        return std::unexpected(unreadable(line, done.error(), bounds_.depth));
     message out;
     const auto refuse = [&](std::string_view words) {
         refusal why{code::invalid_request, std::string{words}};

@@ -331,9 +331,10 @@ auto engine::redacts(const tool_name& tool) const -> bool {
     return of != nullptr && !of->of(tool.tool).redact.empty();
 }
 
-auto engine::redact(const tool_name& tool, std::string& text) const -> bool {
+auto engine::redact(const tool_name& tool, std::string& text, std::size_t most_growth) const
+    -> bool {
     const auto* const of = rules_->find(tool.upstream);
-    return of != nullptr && policy::redact(of->of(tool.tool).redact, text);
+    return of != nullptr && policy::redact(of->of(tool.tool).redact, text, most_growth);
 }
 
 auto engine::roots(std::string_view upstream) const -> std::span<const root> {

@@ -10,54 +10,78 @@ namespace {
 
 using wire::json::value;
 
-[[nodiscard]] auto clean(std::span<const pattern> patterns, std::string& text) -> bool {
-    bool changed = false;
-    for (const auto& each : patterns)
-        changed |= re2::RE2::GlobalReplace(&text, *each, std::string{redacted}) > 0;
-    return changed;
-}
+class cleaner {
+public:
+    cleaner(std::span<const pattern> patterns, std::size_t most_growth)
+        : patterns_{patterns}, left_{most_growth} {}
 
-[[nodiscard]] auto clean(std::span<const pattern> patterns, value& of) -> bool;
-
-[[nodiscard]] auto clean_members(std::span<const pattern> patterns, value& of) -> bool {
-    auto members = *of.as_object();
-    std::set<std::string> taken;
-    for (const auto& each : members) taken.insert(each.name);
-    std::size_t further = 1;
-    bool changed = false;
-    for (auto& [name, data] : members) {
-        changed |= clean(patterns, data);
-        auto cleaned = name;
-        if (!clean(patterns, cleaned)) continue;
-        changed = true;
-        // Two names that were different stay different.
-        name = cleaned;
-        while (!taken.insert(name).second) name = cleaned + " " + std::to_string(++further);
+    // Each says whether something was changed. After one that `is_over`, nothing more is done.
+    [[nodiscard]] auto clean(value& of) -> bool {
+        if (is_over_) return false;
+        if (const auto* const text = of.as_string()) {
+            auto copy = *text;
+            if (!clean(copy)) return false;
+            of = value{std::move(copy)};
+            return true;
+        }
+        if (const auto* const items = of.as_array()) {
+            auto copy = *items;
+            bool changed = false;
+            for (auto& item : copy) changed |= clean(item);
+            if (changed) of = value{std::move(copy)};
+            return changed;
+        }
+        return of.as_object() != nullptr && clean_members(of);
     }
-    if (changed) of = value{std::move(members)};
-    return changed;
-}
+    [[nodiscard]] auto is_over() const noexcept -> bool { return is_over_; }
 
-auto clean(std::span<const pattern> patterns, value& of) -> bool {
-    if (const auto* const text = of.as_string()) {
-        auto copy = *text;
-        if (!clean(patterns, copy)) return false;
-        of = value{std::move(copy)};
-        return true;
-    }
-    if (const auto* const items = of.as_array()) {
-        auto copy = *items;
+private:
+    [[nodiscard]] auto clean(std::string& text) -> bool {
         bool changed = false;
-        for (auto& item : copy) changed |= clean(patterns, item);
-        if (changed) of = value{std::move(copy)};
+        for (const auto& each : patterns_) {
+            auto without = text;
+            const auto found = re2::RE2::GlobalReplace(&without, *each, "");
+            if (found <= 0) continue;
+            const auto size = without.size() + static_cast<std::size_t>(found) * redacted.size();
+            const auto growth = size > text.size() ? size - text.size() : 0;
+            if (growth > left_) {
+                is_over_ = true;
+                return changed;
+            }
+            left_ -= growth;
+            changed |= re2::RE2::GlobalReplace(&text, *each, std::string{redacted}) > 0;
+        }
         return changed;
     }
-    return of.as_object() != nullptr && clean_members(patterns, of);
-}
+
+    [[nodiscard]] auto clean_members(value& of) -> bool {
+        auto members = *of.as_object();
+        std::set<std::string> taken;
+        for (const auto& each : members) taken.insert(each.name);
+        std::size_t further = 1;
+        bool changed = false;
+        for (auto& [name, data] : members) {
+            changed |= clean(data);
+            auto cleaned = name;
+            if (is_over_ || !clean(cleaned)) continue;
+            changed = true;
+            // Two names that were different stay different.
+            name = cleaned;
+            while (!taken.insert(name).second) name = cleaned + " " + std::to_string(++further);
+        }
+        if (changed) of = value{std::move(members)};
+        return changed;
+    }
+
+    std::span<const pattern> patterns_;
+    std::size_t left_;
+    bool is_over_ = false;
+};
 
 } // namespace
 
-auto redact(std::span<const pattern> patterns, std::string& json_text) -> bool {
+auto redact(std::span<const pattern> patterns, std::string& json_text, std::size_t most_growth)
+    -> bool {
     if (patterns.empty()) return false;
     const auto size = json_text.size();
     auto tree = wire::json::read(json_text, {.bytes = size,
@@ -72,9 +96,11 @@ auto redact(std::span<const pattern> patterns, std::string& json_text) -> bool {
         json_text = R"({"content":[{"type":"text","text":"[redacted]"}],"isError":true})";
         return true;
     }
-    if (!clean(patterns, *tree)) return false;
-    json_text = wire::json::to_text(*tree);
-    return true;
+    cleaner over{patterns, most_growth};
+    const bool changed = over.clean(*tree);
+    if (over.is_over()) json_text.clear();
+    else if (changed) json_text = wire::json::to_text(*tree);
+    return changed || over.is_over();
 }
 
 } // namespace glove::policy

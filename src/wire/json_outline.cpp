@@ -1,5 +1,6 @@
-// A scanner of its own, because every message passes here: one pass, a stack of at most `max_depth`
-// levels, and no memory but what an earlier message left. It never copies or changes the text.
+// A scanner of its own, because every message passes here: one pass, a stack of at most
+// `max_outline_depth` levels, and no memory but what an earlier message left. It never copies or
+// changes the text.
 #include "json_numbers.hpp"
 #include "json_strings.hpp"
 #include "repeated_names.hpp"
@@ -48,14 +49,15 @@ struct outline::scratch {
     std::vector<std::string_view> names; // of the objects that are open
     std::vector<char> decoded;           // names that have escapes
     repeated_names<> repeated;
-    std::array<level, max_depth> levels;
+    std::array<level, max_outline_depth> levels;
 };
 
 class outline_reader {
 public:
     outline_reader(outline& out, std::string_view text, const limits& bounds)
         : begin_{text.data()}, at_{begin_}, end_{begin_ + text.size()}, bounds_{bounds},
-          depth_limit_{std::min(bounds.depth, max_depth)}, out_{out}, scratch_{*out.scratch_} {}
+          depth_limit_{std::min(bounds.depth, max_outline_depth)}, out_{out},
+          scratch_{*out.scratch_} {}
 
     auto read() -> result<> {
         if (read_text()) return {};

@@ -166,6 +166,15 @@ auto member_slices(std::string_view text) -> std::vector<std::string_view> {
     return out;
 }
 
+auto element_slices(std::string_view text) -> std::vector<std::string_view> {
+    std::vector<std::string_view> out;
+    scanner at{text};
+    if (!at.take('[') || at.take(']')) return out;
+    do out.push_back(at.take_value());
+    while (at.take(','));
+    return out;
+}
+
 auto readable_name(std::string_view name) -> std::string {
     constexpr std::size_t longest = 64;
     std::string out{name.substr(0, longest)};

@@ -43,6 +43,62 @@ TEST(List, IsRecordedOnceForEachAgent) {
     EXPECT_EQ(lists, 2U);
 }
 
+TEST(List, OneItemThatCannotBeUsedHidesOnlyItself) {
+    scene_options what;
+    what.relay = {"resources", "prompts"};
+    scene s{what};
+    s.resources[0] = q("{'uri':'f:1','name':'one'},{'name':'none'},7,{'uri':2}");
+    s.prompts[0] = q("[],{'name':'p'}");
+    s.start();
+    s.come_up(0,
+              scene::tool("echo") + q(",{'inputSchema':{}},{'name':7},null,") + scene::tool("last"),
+              "{'tools':{},'resources':{},'prompts':{}}");
+    const auto a = s.enter();
+    const auto tools = list_of(s, a);
+    EXPECT_NE(tools.find("up__echo"), std::string::npos);
+    EXPECT_NE(tools.find("up__last"), std::string::npos);
+    EXPECT_EQ(s.gate().tools().size(), 2U);
+    s.agent(a, scene::request("1", "prompts/list"));
+    EXPECT_EQ(s.heard(a), q("{'jsonrpc':'2.0','id':1,'result':{'prompts':[{'name':'up__p'}]}}"));
+    const std::vector<std::string> wanted{
+        "one or more of the tools of the server up are left out: they have no string name",
+        "one or more of the resources of the server up are left out: they have no string uri",
+        "one or more of the prompts of the server up are left out: they have no string name"};
+    EXPECT_EQ(s.notes, wanted);
+}
+
+TEST(List, ADefinitionThatIsNestedTooDeeplyHidesOnlyItself) {
+    const auto nested = [](const std::string& name, std::size_t levels) { // of the definition
+        std::string text = "{\"name\":\"" + name + "\",\"inputSchema\":{\"type\":\"object\",\"x\":";
+        for (std::size_t i = 2; i < levels; ++i) text += '[';
+        for (std::size_t i = 2; i < levels; ++i) text += ']';
+        return text + "}}";
+    };
+    scene s;
+    const auto a =
+        s.ready(nested("fits", 64) + "," + nested("deep", 65) + "," + nested("deepest", 253));
+    const auto tools = list_of(s, a);
+    EXPECT_NE(tools.find("up__fits"), std::string::npos);
+    EXPECT_EQ(tools.find("deep"), std::string::npos);
+    const std::vector<std::string> wanted{
+        "deep of the tools of the server up is left out: it is nested more than 64 levels deep",
+        "deepest of the tools of the server up is left out: it is nested more than 64 levels deep"};
+    EXPECT_EQ(s.notes, wanted);
+    s.agent(a, scene::call("1", "up__deep"));
+    EXPECT_NE(s.heard(a).find("Unknown tool"), std::string::npos);
+    s.agent(a, scene::call("2", "up__fits"));
+    EXPECT_FALSE(s.got_nothing(0));
+    // One level more than a message may have at all.
+    scene other;
+    other.start();
+    other.turn([&] { other.gate().upstream_started(0); });
+    other.upstream(0, scene::answer(other.got(0), q("{'protocolVersion':'2025-06-18',"
+                                                    "'capabilities':{'tools':{}}}")));
+    (void)other.got(0);
+    other.upstream(0, scene::answer(other.got(0), "{\"tools\":[" + nested("x", 254) + "]}"));
+    EXPECT_EQ(other.stopped.count(0), 1U);
+}
+
 TEST(List, HasNoCursorOfItsOwn) {
     scene s;
     const auto a = s.ready();

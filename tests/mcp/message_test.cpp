@@ -251,6 +251,25 @@ TEST(MadeOutId, IsNoneWhereItWouldBeAGuess) {
         EXPECT_EQ(made_out_id(line), "null") << line;
 }
 
+TEST(MessageReader, ServersMayNestMoreDeeplyThanAgents) {
+    const auto nested = [](std::size_t levels) {
+        return R"({"jsonrpc":"2.0","id":1,"result":)" + std::string(levels - 1, '[') +
+               std::string(levels - 1, ']') + "}";
+    };
+    message_reader agents;
+    auto servers = message_reader::of_servers();
+    EXPECT_TRUE(agents.read(nested(64)));
+    EXPECT_TRUE(servers.read(nested(65)));
+    EXPECT_TRUE(servers.read(nested(256)));
+    const auto words = [](message_reader& of, const std::string& line) {
+        const auto read = of.read(line);
+        EXPECT_EQ(read.error().id, "1");
+        return read.error().words;
+    };
+    EXPECT_EQ(words(agents, nested(65)), "nested more than 64 levels deep");
+    EXPECT_EQ(words(servers, nested(257)), "nested more than 256 levels deep");
+}
+
 TEST(MadeOutId, OfTheEndOfAMessage) {
     const std::string head = R"({"result":{"content":[{"type":"text","text":"xxxx)";
     for (const auto& [tail, id] : {std::pair{R"(x"}]},"jsonrpc":"2.0","id":7})", "7"},

@@ -47,6 +47,22 @@ TEST(Redact, TakesThemOutOfNamesAndKeepsNamesApart) {
               R"({"[redacted] 2":1,"[redacted] 3":2,"[redacted]":3,"x":"[redacted]"})");
 }
 
+TEST(Redact, KnowsHowLongATextBecomesBeforeItDoes) {
+    const auto of = made({}, "[tool.\"up.t\"]\nallow = true\nredact = ['x', 'e']\n");
+    const auto grown = [&](std::string text, std::size_t most) {
+        EXPECT_TRUE(of.redact({"up", "t"}, text, most));
+        return text;
+    };
+    // "x" becomes "[redacted]", and of that each "e" does.
+    const std::string text = R"({"t":"x"})", wanted = R"({"t":"[r[redacted]dact[redacted]d]"})";
+    EXPECT_EQ(grown(text, wanted.size() - text.size()), wanted);
+    EXPECT_EQ(grown(text, wanted.size() - text.size() - 1), "");
+    EXPECT_EQ(grown(R"({"x":1})", 27), R"({"[r[redacted]dact[redacted]d]":1})");
+    EXPECT_EQ(grown(R"({"x":1})", 26), "");
+    EXPECT_EQ(grown(R"({"t":["x","x"]})", 2 * 27 - 1), "");
+    EXPECT_EQ(grown("{\"t\":\"" + std::string(1 << 20, 'x') + "\"}", 10 << 20), "");
+}
+
 TEST(Redact, PassesNothingOnThatItCannotRead) {
     for (const auto* broken :
          {"{\"t\":\"sk-abc\"", "sk-abc", "{\"t\":\"\xff\"}", "", "{\"a\":1,\"a\":2}"}) {

@@ -415,10 +415,20 @@ TEST(JsonReader, SlicesAreTheLiteralTextOfEachMember) {
     EXPECT_TRUE(wire::json::member_slices("[1]").empty());
 }
 
+TEST(JsonReader, ElementSlicesAreTheTextOfElements) {
+    const auto out = wire::json::element_slices(R"( [ {"x":[1,"]"]} ,[ ], "a,\"", -1 ] )");
+    const std::vector<std::string_view> wanted{R"({"x":[1,"]"]})", "[ ]", R"("a,\"")", "-1"};
+    EXPECT_EQ(out, wanted);
+    EXPECT_TRUE(wire::json::element_slices(" [ ] ").empty());
+    EXPECT_TRUE(wire::json::element_slices(R"({"a":1})").empty());
+}
+
 TEST(JsonReader, SlicesOfUncheckedTextStayInside) {
     for (const auto* text : {"", "{", "{\"", "{\"a", "{\"a\\", "{\"a\":", "{\"a\":\"\\", "{\"a\":[",
                              "{\"a\":]", "{\"a\" 1}", "{\"a\":1,", "{1:2}"})
         (void)wire::json::member_slices(text);
+    for (const auto* text : {"", "[", "[\"", "[\"a\\", "[1", "[1,", "[[", "[}", "[]]"})
+        (void)wire::json::element_slices(text);
 }
 
 } // namespace

@@ -51,6 +51,9 @@ struct refusal {
 
 class message_reader {
 public:
+    message_reader() : message_reader{false} {}
+    // Of servers, whose messages may be nested more deeply.
+    [[nodiscard]] static auto of_servers() -> message_reader { return message_reader{true}; }
     // The message lives until the next call and as long as `line`.
     [[nodiscard]] auto read(std::string_view line) -> std::expected<message, refusal>;
     [[nodiscard]] auto outline() const noexcept -> const wire::json::outline& { return outline_; }
@@ -59,7 +62,9 @@ public:
         -> const wire::json::slice*;
 
 private:
+    explicit message_reader(bool of_servers);
     wire::json::outline outline_;
+    const wire::json::limits& bounds_;
 };
 
 // The id of a message that is refused: the one of its outermost object, when there is exactly one
@@ -71,6 +76,9 @@ private:
 
 // The bounds of every message.
 [[nodiscard]] auto message_limits() noexcept -> const wire::json::limits&;
+// Of those of servers: a definition that is nested too deeply for agents must not take the list
+// along that it stands in.
+[[nodiscard]] auto server_message_limits() noexcept -> const wire::json::limits&;
 
 // Texts of whole messages. `id` is a raw token; `params`, `result` and `data` are JSON texts.
 [[nodiscard]] auto request_text(std::string_view id, std::string_view method,

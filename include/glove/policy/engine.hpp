@@ -47,6 +47,9 @@ struct root {
     std::string uri, name;
 };
 
+// By so many bytes a text grows at most while it is redacted.
+inline constexpr std::size_t longest_redaction = 16UL << 20;
+
 struct engine_rules; // loaded
 
 class engine {
@@ -76,8 +79,10 @@ public:
 
     [[nodiscard]] auto limits_of(const tool_name& tool) const -> tool_limits;
     // Replaces what matches a pattern of the tool's `redact` inside of every JSON string of
-    // `result` by "[redacted]"; false when there was nothing to do.
-    [[nodiscard]] auto redact(const tool_name& tool, std::string& result) const -> bool;
+    // `result` by "[redacted]"; false when there was nothing to do. One that would grow by more
+    // than `most_growth` bytes on the way becomes empty, before it has grown.
+    [[nodiscard]] auto redact(const tool_name& tool, std::string& result,
+                              std::size_t most_growth = longest_redaction) const -> bool;
     [[nodiscard]] auto redacts(const tool_name& tool) const -> bool;
     [[nodiscard]] auto roots(std::string_view upstream) const -> std::span<const root>;
     // Names of exact tools (not patterns) that rules speak of, so that one no server has can be

@@ -139,6 +139,9 @@ struct limits {
 // or meaningless, but still lies within `text`.
 [[nodiscard]] auto member_slices(std::string_view text) -> std::vector<std::string_view>;
 
+// The same of the elements of an array.
+[[nodiscard]] auto element_slices(std::string_view text) -> std::vector<std::string_view>;
+
 // A name from outside, made fit for a message: printable ASCII, and cut when it is long.
 [[nodiscard]] auto readable_name(std::string_view name) -> std::string;
 

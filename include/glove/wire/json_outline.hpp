@@ -18,6 +18,9 @@
 
 namespace glove::wire::json {
 
+// An outline may be deeper than what `read` makes, since nothing that looks at it recurses.
+inline constexpr std::size_t max_outline_depth = 256;
+
 struct slice {
     std::string_view name; // decoded
     std::string_view text; // of the value, as it stands, without white space around it
