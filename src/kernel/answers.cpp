@@ -98,6 +98,7 @@ void gateway::state::due(call& of) {
         return fail_upstream(to, code::timed_out, "the server " + up.wish.name + " " + took,
                              took + " (--start-timeout)");
     }
+    const auto id = of.id;
     const auto cancelled = "{\"requestId\":" + std::to_string(of.id) + ",\"reason\":\"timed out\"}";
     if (of.kind == call_kind::listing) {
         const auto kind = of.list;
@@ -108,8 +109,7 @@ void gateway::state::due(call& of) {
         list_failed(to, kind, took);
     } else if (of.kind == call_kind::own) finish_own(of);
     else fail_call(of, code::timed_out, "the server " + up.wish.name + " " + took, took);
-    if (!is_over() && out.waiting_for_upstream(to) < most_waiting_bytes)
-        out.to_upstream(to, mcp::notification_text("notifications/cancelled", cancelled));
+    cancel(to, id, cancelled);
 }
 
 } // namespace glove::kernel

@@ -42,6 +42,7 @@ inline constexpr std::size_t most_notes_of_server = 64;
 // Of one agent that is not welcome yet; the last one may go beyond the bytes.
 inline constexpr std::size_t most_held_lines = 256, most_held_bytes = 1UL << 20;
 inline constexpr seconds between_listings{1};
+inline constexpr seconds list_patience{60}; // of an agent that waits for a list
 
 struct open_request {
     std::uint32_t hash = 0; // of the agent's id
@@ -51,6 +52,7 @@ struct open_request {
 struct waiting_list {
     std::string id;
     listing_kind kind{};
+    nanoseconds deadline{};
 };
 // What came before the agent was welcome.
 struct held_line {
@@ -156,6 +158,7 @@ struct gateway::state {
     catalog tools;
     std::size_t open_calls = 0; // of agents
     std::size_t unwelcome = 0;  // agents that are not welcome yet
+    std::size_t lists_wait = 0; // requests for lists that are not answered yet
     bool lists_held = false;    // for agents that have too much to read
     gateway_counts counts;
     nanoseconds now{}, began{};
@@ -189,6 +192,7 @@ struct gateway::state {
     void list_for_agent(session_id from, const mcp::message& what, listing_kind kind);
     void answer_list(session_id to, const std::string& id, listing_kind kind);
     void answer_waiting_lists();
+    void end_waiting_lists(); // whose time is over
     [[nodiscard]] auto may_answer(session_id to, listing_kind kind) -> bool;
     void cancel_by_agent(session_id from, const mcp::message& what);
     void session_gone(session_id which);
@@ -225,6 +229,8 @@ struct gateway::state {
         mcp::shared_text body = {};
         std::string tail = {};
     };
+    // Of one that is closed: it never leaves, or the server is told with these params.
+    void cancel(std::size_t at, std::uint64_t id, const std::string& params);
     // Closes it: the record, and then `message` for the agent.
     void close_call(call& of, audit::status status, std::string_view why, outgoing message);
     // The answer to a call with this part of the server's line as its result.

@@ -79,10 +79,9 @@ auto gateway::state::deadline() -> std::optional<nanoseconds> {
         if (!out_time || when < *out_time) out_time = when;
     };
     if (const auto* first = calls.first_due()) add(first->deadline);
-    for (session_id i = 0; lists_held && i < sessions.size(); ++i)
-        if (std::ranges::any_of(sessions[i].lists,
-                                [&](const waiting_list& each) { return may_answer(i, each.kind); }))
-            add(now);
+    for (session_id i = 0; lists_wait > 0 && i < sessions.size(); ++i)
+        for (const auto& each : sessions[i].lists)
+            add(lists_held && may_answer(i, each.kind) ? now : each.deadline);
     bool waits = false;
     for (const auto& each : ups) {
         if (each.now == upstream::phase::resting) add(each.rest_until);
@@ -97,6 +96,7 @@ auto gateway::state::deadline() -> std::optional<nanoseconds> {
 
 void gateway::state::advance() {
     if (is_over()) return;
+    end_waiting_lists();
     for (auto* first = calls.first_due(); first != nullptr && first->deadline <= now && !is_over();
          first = calls.first_due())
         due(*first);
@@ -144,6 +144,7 @@ void gateway::state::end(std::string_view why) {
         for (const auto& line : each.held)
             if (!line.id.empty())
                 refuse(i, line.id, mcp::code::upstream_gone, "the mediation has ended");
+        lists_wait -= each.lists.size();
         each.lists.clear();
         each.held.clear();
         each.held_bytes = 0;
@@ -156,6 +157,11 @@ void gateway::state::end(std::string_view why) {
 void outlet::to_agent(session_id to, std::string head, mcp::shared_text body, std::string tail) {
     to_agent(to, head.append(body.text).append(tail));
 }
+
+void outlet::to_upstream(std::size_t to, std::string message, std::uint64_t) {
+    to_upstream(to, std::move(message));
+}
+auto outlet::take_back(std::size_t, std::uint64_t) -> bool { return false; }
 
 gateway::gateway(std::unique_ptr<state> made) : state_{std::move(made)} {}
 gateway::gateway(gateway&&) noexcept = default;

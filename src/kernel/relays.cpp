@@ -180,7 +180,8 @@ void gateway::state::relay_request(session_id from, const mcp::message& what) {
                              "params._meta cannot be read");
         text += '}';
     }
-    out.to_upstream(which, mcp::request_text(std::to_string(made->id), what.method, text));
+    out.to_upstream(which, mcp::request_text(std::to_string(made->id), what.method, text),
+                    made->id);
 }
 
 auto gateway::state::offers(const upstream& of, std::string_view method) -> bool {

@@ -258,7 +258,8 @@ void gateway::state::list_for_agent(session_id from, const mcp::message& what, l
     if (!waits) return answer_list(from, std::string{what.id}, kind);
     if (by.lists.size() >= most_calls_of_a_session)
         return refuse(from, what.id, code::too_many_calls, "too many requests are open");
-    by.lists.push_back({std::string{what.id}, kind});
+    by.lists.push_back({std::string{what.id}, kind, now + list_patience});
+    ++lists_wait;
 }
 
 void gateway::state::answer_list(session_id to, const std::string& id, listing_kind kind) {
@@ -308,6 +309,7 @@ void gateway::state::answer_waiting_lists() {
         sessions[i].lists.clear();
         for (auto& each : waiting) {
             if (may_answer(i, each.kind)) {
+                --lists_wait;
                 answer_list(i, each.id, each.kind);
                 continue;
             }
@@ -317,11 +319,25 @@ void gateway::state::answer_waiting_lists() {
     }
 }
 
+// The order of those of an agent is the order of their deadlines.
+void gateway::state::end_waiting_lists() {
+    for (session_id i = 0; lists_wait > 0 && i < sessions.size(); ++i) {
+        auto& all = sessions[i].lists;
+        while (!all.empty() && all.front().deadline <= now) {
+            refuse(i, all.front().id, code::timed_out,
+                   "the list did not come within " + std::to_string(list_patience.count()) + " s");
+            all.erase(all.begin());
+            --lists_wait;
+        }
+    }
+}
+
 void gateway::state::cancel_by_agent(session_id from, const mcp::message& what) {
     auto& by = sessions[from];
     const auto* id = agent_reader.member(what.params, "requestId");
     if (id == nullptr) return;
-    std::erase_if(by.lists, [&](const waiting_list& each) { return each.id == id->text; });
+    lists_wait -=
+        std::erase_if(by.lists, [&](const waiting_list& each) { return each.id == id->text; });
     auto* found = find_request(by, id->text);
     if (found == nullptr) return; // it is late, or another's
     std::string params = "{\"requestId\":";
@@ -333,9 +349,9 @@ void gateway::state::cancel_by_agent(session_id from, const mcp::message& what) 
     }
     params += '}';
     const auto to = found->upstream;
+    const auto number = found->id;
     close_call(*found, audit::status::transport_error, "cancelled by the agent", {});
-    if (!is_over() && out.waiting_for_upstream(to) < most_waiting_bytes)
-        out.to_upstream(to, mcp::notification_text("notifications/cancelled", params));
+    cancel(to, number, params);
 }
 
 void gateway::state::session_gone(session_id which) {
@@ -347,12 +363,10 @@ void gateway::state::session_gone(session_id which) {
         const auto id = open->id;
         const auto to = open->upstream;
         close_call(*open, audit::status::transport_error, "the agent has gone", {});
-        if (is_over() || !ups[to].is_alive() || out.waiting_for_upstream(to) >= most_waiting_bytes)
-            continue;
-        out.to_upstream(to, mcp::notification_text("notifications/cancelled",
-                                                   "{\"requestId\":" + std::to_string(id) + "}"));
+        cancel(to, id, "{\"requestId\":" + std::to_string(id) + "}");
     }
     for (std::size_t i = 0; i < ups.size(); ++i) drop_asks(which, i, true);
+    lists_wait -= by.lists.size();
     auto subscriptions = std::move(by.subscriptions);
     const bool had_level = by.level >= 0;
     by = session{};

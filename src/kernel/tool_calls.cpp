@@ -198,7 +198,14 @@ void gateway::state::call_tool(session_id from, const mcp::message& what) {
                              "params._meta cannot be read");
     }
     text += "}}";
-    out.to_upstream(called->upstream, std::move(text));
+    out.to_upstream(called->upstream, std::move(text), made->id);
+}
+
+void gateway::state::cancel(std::size_t at, std::uint64_t id, const std::string& params) {
+    if (is_over() || out.take_back(at, id) || !ups[at].is_alive() ||
+        out.waiting_for_upstream(at) >= most_waiting_bytes)
+        return;
+    out.to_upstream(at, mcp::notification_text("notifications/cancelled", params));
 }
 
 void gateway::state::close_call(call& of, audit::status status, std::string_view why,

@@ -166,18 +166,44 @@ void line_reader::rest() {
     if (buffer_->text.capacity() > kept && held_bytes() <= kept / 2) begin_anew({});
 }
 
-void line_queue::push(std::string message) {
-    // Adding the end to a long message could copy it.
+// Adding the end to a long message could copy it.
+auto line_queue::with_end(std::string message) -> entry {
     const bool is_short = message.size() < 4096;
     if (is_short) message += '\n';
-    lines_.push_back({std::move(message), nullptr, is_short});
-    bytes_ += lines_.back().bytes();
+    return {.head = std::move(message), .more = nullptr, .has_end = is_short};
+}
+
+void line_queue::add(entry made) {
+    if (!made.has_key && !lines_.empty()) made.key = lines_.back().key;
+    bytes_ += made.bytes();
+    lines_.push_back(std::move(made));
+}
+
+void line_queue::push(std::string message) { add(with_end(std::move(message))); }
+
+void line_queue::push(std::string message, std::uint64_t key) {
+    auto made = with_end(std::move(message));
+    made.key = key;
+    made.has_key = true;
+    add(std::move(made));
+}
+
+// Its entry stays, empty, since those behind it are not moved; but not more of them than of others.
+auto line_queue::take_back(std::uint64_t key) -> bool {
+    auto found = std::ranges::lower_bound(lines_, key, {}, &entry::key);
+    if (found == lines_.end() || found->key != key || !found->has_key) return false;
+    if (found == lines_.begin() && written_ > 0) return false;
+    bytes_ -= found->bytes();
+    *found = {.head = {}, .more = nullptr, .has_end = true, .key = key};
+    if (++taken_back_ > lines_.size() / 2)
+        taken_back_ -= std::erase_if(lines_, [](const entry& each) { return each.bytes() == 0; });
+    return true;
 }
 
 void line_queue::push(std::string head, shared_text body, std::string tail) {
-    lines_.push_back(
-        {std::move(head), std::make_unique<rest>(std::move(body), std::move(tail)), false});
-    bytes_ += lines_.back().bytes();
+    entry made{.head = std::move(head), .more = std::make_unique<rest>()};
+    *made.more = {std::move(body), std::move(tail)};
+    add(std::move(made));
 }
 
 void line_queue::written(std::size_t bytes) {
@@ -185,6 +211,7 @@ void line_queue::written(std::size_t bytes) {
     written_ += bytes;
     while (!lines_.empty() && written_ >= lines_.front().bytes()) {
         written_ -= lines_.front().bytes();
+        taken_back_ -= lines_.front().bytes() == 0 ? 1 : 0;
         lines_.pop_front();
     }
 }

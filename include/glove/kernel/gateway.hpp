@@ -43,6 +43,9 @@ public:
     // The same in three parts, of which the middle need not be copied.
     virtual void to_agent(session_id to, std::string head, mcp::shared_text body, std::string tail);
     virtual void to_upstream(std::size_t to, std::string message) = 0;
+    // A call that may be taken back while nothing of it has left; `call` ascends. True when it was.
+    virtual void to_upstream(std::size_t to, std::string message, std::uint64_t call);
+    [[nodiscard]] virtual auto take_back(std::size_t from, std::uint64_t call) -> bool;
     virtual void close_agent(session_id which) = 0;     // when what is queued has left
     virtual void start_upstream(std::size_t which) = 0; // tells `upstream_started` or `_ended`
     virtual void stop_upstream(std::size_t which) = 0;  // tells `upstream_ended`

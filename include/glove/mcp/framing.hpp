@@ -106,6 +106,10 @@ public:
     void push(std::string message);
     // The same in three parts, of which the middle is not copied.
     void push(std::string head, shared_text body, std::string tail);
+    // One that may be taken back; keys ascend.
+    void push(std::string message, std::uint64_t key);
+    // True when nothing of it had left: then nothing of it leaves.
+    [[nodiscard]] auto take_back(std::uint64_t key) -> bool;
     enum class state : std::uint8_t { empty, waiting, broken };
     // Writes as much as goes without waiting; whole lines of one message never mix. The process
     // ignores SIGPIPE: a peer that has gone is `broken`.
@@ -121,15 +125,20 @@ private:
         std::string head;
         std::unique_ptr<rest> more; // mostly there is none
         bool has_end = false;       // `head` is the whole line
+        std::uint64_t key = 0;      // its own, or the last one before it
+        bool has_key = false;
         [[nodiscard]] auto bytes() const noexcept -> std::size_t {
             return head.size() + (has_end ? 0 : 1) +
                    (more ? more->body.text.size() + more->tail.size() : 0);
         }
     };
     void written(std::size_t bytes);
+    [[nodiscard]] static auto with_end(std::string message) -> entry;
+    void add(entry made);
 
     std::deque<entry> lines_;
-    std::size_t written_ = 0; // of the first, with its end
+    std::size_t taken_back_ = 0; // of the entries, which are empty
+    std::size_t written_ = 0;    // of the first, with its end
     std::size_t bytes_ = 0;
 };
 

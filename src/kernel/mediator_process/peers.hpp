@@ -41,6 +41,7 @@ struct server_peer {
     bool queued = false, blocked = false, reading = true;
     bool silent = false; // its stdout has ended
     bool wide_input = false, wide_output = false;
+    std::chrono::nanoseconds moved{}; // when something of the queue went out
     std::uint32_t generation = 0;
 };
 

@@ -24,8 +24,24 @@ void service::to_upstream(std::size_t to, std::string message) {
     if (!server.process) return;
     memory_ += message.size() + 1;
     server.queue.push(std::move(message));
-    if (!std::exchange(server.queued, true))
-        servers_to_flush_.push_back(static_cast<std::uint32_t>(to));
+    queued_for_server(to);
+}
+
+void service::to_upstream(std::size_t to, std::string message, std::uint64_t call) {
+    auto& server = servers_[to];
+    if (!server.process) return;
+    memory_ += message.size() + 1;
+    server.queue.push(std::move(message), call);
+    queued_for_server(to);
+}
+
+void service::queued_for_server(std::size_t which) {
+    if (!std::exchange(servers_[which].queued, true))
+        servers_to_flush_.push_back(static_cast<std::uint32_t>(which));
+}
+
+auto service::take_back(std::size_t from, std::uint64_t call) -> bool {
+    return servers_[from].queue.take_back(call);
 }
 
 auto service::waiting_for_upstream(std::size_t which) const -> std::size_t {
@@ -78,8 +94,7 @@ void service::server_event(source kind, std::size_t which) {
     case source::server_end: return advance_server(which);
     default: break;
     }
-    if (!std::exchange(server.queued, true))
-        servers_to_flush_.push_back(static_cast<std::uint32_t>(which));
+    queued_for_server(which);
     // An error with nothing to write: it does not read any more, and would tell so for ever.
     if (server.queue.bytes() == 0) end_server(which);
 }
@@ -134,9 +149,11 @@ void service::flush_server(std::size_t which) {
         server.queue = {};
         return;
     }
+    const auto before = server.queue.bytes();
     const auto state = server.queue.flush(server.process->input());
     if (state == mcp::line_queue::state::broken) return end_server(which);
     const bool blocked = state == mcp::line_queue::state::waiting;
+    if (server.queue.bytes() != before || !server.blocked) server.moved = now_;
     if (blocked && server.queue.bytes() >= long_message)
         widen(server.process->input(), server.wide_input);
     if (blocked == server.blocked) return;
@@ -154,6 +171,19 @@ void service::hear_errors(std::size_t which) {
                                                 : server.process->drain_errors({});
     if (!more)
         (void)::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, server.process->errors().get(), nullptr);
+}
+
+// What waits for such a one is nobody's for ever, and calls that wait for it never run.
+void service::end_those_that_do_not_read() {
+    for (std::size_t i = 0; i < servers_.size(); ++i) {
+        auto& server = servers_[i];
+        if (!server.process || server.process->deadline() || !server.blocked ||
+            server.queue.bytes() == 0 || now_ - server.moved < longest_standstill_of_server)
+            continue;
+        note("the server " + wishes_[i].name + " has read nothing of what waits for it for " +
+             std::to_string(longest_standstill_of_server.count()) + " s and is ended");
+        end_server(i);
+    }
 }
 
 // A server is not read from while an agent with calls at it is too far behind.

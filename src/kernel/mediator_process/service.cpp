@@ -104,8 +104,12 @@ auto service::milliseconds_to_wait() const -> int {
     };
     if (!ending_) add(gate_->deadline());
     else add(end_by_);
-    for (const auto& each : servers_)
-        if (each.process) add(each.process->deadline());
+    for (const auto& each : servers_) {
+        if (!each.process) continue;
+        add(each.process->deadline());
+        if (each.blocked && each.queue.bytes() > 0 && !each.process->deadline())
+            add(each.moved + longest_standstill_of_server);
+    }
     add(spare_until_);
     for (std::size_t i = 0; i < agents_end_; ++i) {
         const auto& each = agents_[i];
@@ -330,6 +334,7 @@ void service::own_deadlines() {
         if (auto& server = servers_[i];
             server.process && server.process->deadline() && *server.process->deadline() <= now_)
             advance_server(i);
+    end_those_that_do_not_read();
 }
 
 void service::note(std::string words) {

@@ -32,6 +32,8 @@ struct service_options {
 
 // What is longer than a pipe holds goes through it in many pieces.
 inline constexpr std::size_t long_message = 32UL << 10;
+// A server that takes nothing of its queue for so long is ended.
+inline constexpr std::chrono::seconds longest_standstill_of_server{60};
 
 class service final : public outlet {
 public:
@@ -52,6 +54,8 @@ public:
     void to_agent(session_id to, std::string head, mcp::shared_text body,
                   std::string tail) override;
     void to_upstream(std::size_t to, std::string message) override;
+    void to_upstream(std::size_t to, std::string message, std::uint64_t call) override;
+    [[nodiscard]] auto take_back(std::size_t from, std::uint64_t call) -> bool override;
     void close_agent(session_id which) override;
     void start_upstream(std::size_t which) override;
     void stop_upstream(std::size_t which) override;
@@ -128,6 +132,8 @@ private:
     void flush_server(std::size_t which);
     void hear_errors(std::size_t which);
     void pause_servers();
+    void end_those_that_do_not_read();
+    void queued_for_server(std::size_t which);
 
     service_options options_;
     const sys::clock& time_;
