@@ -96,11 +96,11 @@ auto gateway::state::deadline() -> std::optional<nanoseconds> {
 
 void gateway::state::advance() {
     if (is_over()) return;
-    end_waiting_lists();
     for (auto* first = calls.first_due(); first != nullptr && first->deadline <= now && !is_over();
          first = calls.first_due())
         due(*first);
     if (lists_held) answer_waiting_lists();
+    end_waiting_lists(); // of those that could not be answered
     for (std::size_t i = 0; i < ups.size() && !is_over(); ++i) {
         auto& each = ups[i];
         if (each.now == upstream::phase::resting && each.rest_until <= now) start_upstream(i);

@@ -367,6 +367,32 @@ TEST(Call, TimesOutAndTheServerIsTold) {
     EXPECT_FALSE(s.gate().deadline());
 }
 
+// One that is over and that nothing has left of never runs.
+TEST(Call, IsTakenBackWhenItIsOverBeforeItHasLeft) {
+    scene s;
+    const auto a = s.ready();
+    s.upstream_reads = false;
+    const auto begin = [&](const std::string& id) {
+        s.agent(a, scene::call(id, "up__echo"));
+        EXPECT_EQ(s.calls_held[0].size(), 1U);
+    };
+    const auto is_taken_back = [&] {
+        EXPECT_TRUE(s.calls_held[0].empty());
+        EXPECT_TRUE(s.got_nothing(0)); // no cancellation of what it never heard of
+        EXPECT_EQ(s.log.kept.back().status, audit::status::transport_error);
+    };
+    begin("1");
+    s.agent(a, scene::notification("notifications/cancelled", "{'requestId':1}"));
+    is_taken_back();
+    begin("2");
+    s.pass(300s);
+    EXPECT_NE(s.heard(a).find("-31002"), std::string::npos);
+    is_taken_back();
+    begin("3");
+    s.turn([&] { s.gate().agent_gone(a); });
+    is_taken_back();
+}
+
 TEST(Call, CancelledByTheAgentIsForgotten) {
     scene s;
     const auto a = s.ready();

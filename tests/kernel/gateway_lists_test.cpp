@@ -43,6 +43,58 @@ TEST(List, IsRecordedOnceForEachAgent) {
     EXPECT_EQ(lists, 2U);
 }
 
+[[nodiscard]] auto with_resources() -> scene_options {
+    scene_options what;
+    what.relay = {"resources"};
+    what.gateway.start_timeout = 300s;
+    return what;
+}
+
+TEST(List, WaitsForAnAgentThatHasTooMuchToRead) {
+    scene s{with_resources()};
+    s.resources[0] = q("{'uri':'f:1','name':'one'}");
+    s.start();
+    s.come_up(0, scene::tool("echo"), "{'tools':{},'resources':{}}");
+    const auto a = s.enter();
+    s.pass(2s);
+    s.agent(a, scene::request("1", "resources/list"));
+    s.agent_bytes = most_waiting_bytes;
+    s.answer_lists(0, "");
+    EXPECT_TRUE(s.is_quiet(a));
+    EXPECT_EQ(s.gate().open_requests(a), 1U);
+    EXPECT_EQ(s.gate().deadline(), s.time.now + 60s); // nothing to do before
+    s.agent_bytes = most_waiting_bytes - 1;
+    EXPECT_EQ(s.gate().deadline(), s.time.now);
+    s.pass(0s);
+    EXPECT_NE(s.heard(a).find(q("'id':1,'result':{'resources':[{'uri':'f:1'")), std::string::npos);
+    EXPECT_EQ(s.gate().open_requests(a), 0U);
+}
+
+TEST(List, HasItsTimeAndIsRefusedAfterwards) {
+    scene s{with_resources()};
+    s.start();
+    s.come_up(0, scene::tool("echo"), "{'tools':{},'resources':{}}");
+    const auto a = s.enter();
+    s.pass(2s);
+    s.agent(a, scene::request("1", "resources/list")); // the server does not answer
+    s.pass(10s);
+    s.agent(a, scene::request("2", "resources/list"));
+    s.agent(a, scene::request("3", "resources/list"));
+    s.agent(a, scene::notification("notifications/cancelled", "{'requestId':3}"));
+    EXPECT_EQ(s.gate().deadline(), s.time.now + 50s);
+    s.pass(50s - 1ns);
+    EXPECT_TRUE(s.is_quiet(a));
+    s.pass(1ns);
+    EXPECT_EQ(s.heard(a), q("{'jsonrpc':'2.0','id':1,'error':{'code':-31002,'message':'the list "
+                            "did not come within 60 s'}}"));
+    EXPECT_TRUE(s.is_quiet(a));
+    s.pass(10s);
+    EXPECT_NE(s.heard(a).find(q("'id':2,'error'")), std::string::npos);
+    s.answer_lists(0, ""); // late
+    EXPECT_TRUE(s.is_quiet(a));
+    EXPECT_EQ(s.gate().open_requests(a), 0U);
+}
+
 TEST(List, OneItemThatCannotBeUsedHidesOnlyItself) {
     scene_options what;
     what.relay = {"resources", "prompts"};

@@ -230,6 +230,17 @@ public:
     void to_upstream(std::size_t to, std::string message) override {
         waiting_.emplace_back([this, to, message] { to_upstreams[to].push_back(message); });
     }
+    // A call stays in the queue while its server reads nothing.
+    bool upstream_reads = true;
+    std::map<std::size_t, std::vector<std::pair<std::uint64_t, std::string>>> calls_held;
+    void to_upstream(std::size_t to, std::string message, std::uint64_t call) override {
+        if (upstream_reads) return to_upstream(to, std::move(message));
+        calls_held[to].emplace_back(call, std::move(message));
+    }
+    [[nodiscard]] auto take_back(std::size_t from, std::uint64_t call) -> bool override {
+        return std::erase_if(calls_held[from],
+                             [&](const auto& each) { return each.first == call; }) > 0;
+    }
     void close_agent(session_id which) override {
         waiting_.emplace_back([this, which] { closed.insert(which); });
     }

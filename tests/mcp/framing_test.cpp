@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <glove/mcp/framing.hpp>
 #include <gmock/gmock.h>
+#include <set>
 #include <support/forked.hpp>
 #include <sys/socket.h>
 
@@ -382,6 +383,72 @@ TEST(LineQueue, PartsAreOneLineAndKeepTheirOwnerUntilTheyHaveLeft) {
     EXPECT_EQ(heard, wanted);
     EXPECT_EQ(queue.bytes(), 0U);
     EXPECT_EQ(owner.use_count(), 1);
+}
+
+TEST(LineQueue, WhatNothingHasLeftOfCanBeTakenBack) {
+    pipe_ends pipe;
+    do_not_wait(pipe.write);
+    do_not_wait(pipe.read);
+    line_queue queue;
+    const std::string large(200'000, 'x');
+    queue.push("plain");
+    queue.push(large, 10);
+    queue.push("between");
+    queue.push("eleven", 11);
+    queue.push("behind");
+    queue.push("fifteen", 15);
+    EXPECT_FALSE(queue.take_back(9));
+    EXPECT_FALSE(queue.take_back(12));
+    EXPECT_FALSE(queue.take_back(16));
+    EXPECT_EQ(queue.flush(pipe.write), line_queue::state::waiting);
+    EXPECT_FALSE(queue.take_back(10)); // its beginning has left
+    const auto before = queue.bytes();
+    EXPECT_TRUE(queue.take_back(11));
+    EXPECT_FALSE(queue.take_back(11));
+    EXPECT_EQ(queue.bytes(), before - 7);
+    EXPECT_TRUE(queue.take_back(15));
+    queue.push("last", 20);
+    std::string heard;
+    for (auto state = line_queue::state::waiting; state != line_queue::state::empty;) {
+        char part[4999];
+        const auto got = ::read(pipe.read.get(), part, sizeof part);
+        if (got > 0) heard.append(part, static_cast<std::size_t>(got));
+        state = queue.flush(pipe.write);
+    }
+    EXPECT_EQ(queue.bytes(), 0U);
+    pipe.write = {};
+    heard += test::hear(pipe.read);
+    EXPECT_EQ(heard, "plain\n" + large + "\nbetween\nbehind\nlast\n");
+    // Nothing but what was taken back.
+    queue.push("a", 21);
+    queue.push("b", 22);
+    EXPECT_TRUE(queue.take_back(21));
+    EXPECT_TRUE(queue.take_back(22));
+    EXPECT_EQ(queue.bytes(), 0U);
+}
+
+TEST(LineQueue, TakingBackInAnyOrderLeavesTheOthers) {
+    for (std::uint64_t step : {1U, 7U, 13U, 99U}) {
+        pipe_ends pipe;
+        line_queue queue;
+        std::string wanted;
+        std::set<std::uint64_t> gone;
+        for (std::uint64_t key = 1; key <= 100; ++key) {
+            queue.push("call " + std::to_string(key), key);
+            if (key % 10 == 0) queue.push("note");
+        }
+        for (std::uint64_t i = 0; i < 80; ++i) gone.insert(1 + i * step % 101 % 100);
+        for (const auto key : gone) EXPECT_TRUE(queue.take_back(key)) << key;
+        for (const auto key : gone) EXPECT_FALSE(queue.take_back(key)) << key;
+        for (std::uint64_t key = 1; key <= 100; ++key) {
+            if (!gone.contains(key)) wanted += "call " + std::to_string(key) + "\n";
+            if (key % 10 == 0) wanted += "note\n";
+        }
+        EXPECT_EQ(queue.bytes(), wanted.size());
+        EXPECT_EQ(queue.flush(pipe.write), line_queue::state::empty);
+        pipe.write = {};
+        EXPECT_EQ(test::hear(pipe.read), wanted);
+    }
 }
 
 TEST(LineQueue, SaysWhenThePeerHasGone) {
