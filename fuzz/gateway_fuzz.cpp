@@ -155,7 +155,10 @@ private:
         ++lines;
         require(text.find_first_of("\r\n") == text.npos && !text.contains("\xe2\x80\xa8"));
         auto reader = mcp::message_reader::of_servers();
-        require(reader.read(text).has_value());
+        // A refusal of what has no id is the one message with `null` for one.
+        require(reader.read(text).has_value() ||
+                (text.starts_with(R"({"jsonrpc":"2.0","id":null,"error":)") &&
+                 wire::json::read(text).has_value()));
     }
     std::vector<std::pair<session_id, std::string>> held_;
 };
@@ -242,7 +245,7 @@ public:
         ++events_;
         const char what = said.front();
         const auto number = said.size() > 1 ? static_cast<unsigned char>(said[1]) - '0' : 0U;
-        const auto rest = said.size() > 2 ? said.substr(2) : std::string_view{};
+        const auto rest = said.size() > 3 ? said.substr(3) : std::string_view{};
         const auto at = number % servers;
         const auto from = static_cast<session_id>(number % agents);
         switch (what) {
@@ -277,7 +280,8 @@ public:
         end_turn();
         turn([&] { gate_.end("over"); });
         log_.check_the_end();
-        for (session_id i = 0; i < agents; ++i) require(gate_.open_requests(i) == 0);
+        for (session_id i = 0; i < agents; ++i)
+            require(log_.failed || gate_.open_requests(i) == 0);
     }
 
 private:

@@ -338,13 +338,55 @@ class Hostile(Case):
         text = b"".join(b'{"jsonrpc":"2.0","id":%d,"method":"tools/list"}\n' % number for number in range(300))
         process.stdin.write(text)
         process.stdin.flush()
-        wait_until(lambda: resident(process) > 30 << 10, "what waits for the agent")
         time.sleep(2)
         if not SANITIZED:
-            self.assertLess(resident(process), 96 << 10)
+            self.assertLess(resident(process), 32 << 10)  # one text, however many wait for it
         for number in range(300):
             self.assertEqual(agent.receive()["id"], number)
         self.assertIn("result", agent.ask(0, "ping"))
+
+    def test_servers_together_have_a_bound_and_one_with_most_is_ended(self):
+        names = [f"s{number}" for number in range(8)]
+        process = self.start(self.mediation(upstreams=[self.upstream("stop", name=name) for name in names],
+                                            allow=[f"{name}.*" for name in names]))
+        agent = Lines(process.stdout, process.stdin)
+        agent.hello()
+
+        def call(name, identity, size):
+            agent.send(b'{"jsonrpc":"2.0","id":"%s","method":"tools/call","params":{"name":"%s__act",'
+                       b'"arguments":{"message":"%s"}}}' % (identity, name.encode(), b"x" * size))
+
+        for name in names:
+            call(name, name.encode(), 1)  # from now on it reads nothing
+        # 45 MiB for each, and within the bound for five of them.
+        for name in names[:5]:
+            for part in range(3):
+                call(name, b"%s-%d" % (name.encode(), part), 15 << 20)
+        self.assertIn("result", agent.ask("still", "ping"))
+        self.assertNotIn("MiB wait", self.errors())
+        for name in names[5:]:
+            for part in range(3):
+                call(name, b"%s-%d" % (name.encode(), part), 15 << 20)
+        agent.send({"jsonrpc": "2.0", "id": "last", "method": "ping"})
+        answers = []
+        while not answers or answers[-1]["id"] != "last":
+            answers.append(agent.receive())
+        told = [line for line in self.errors().splitlines() if "more than 256 MiB wait to be taken" in line]
+        self.assertEqual(len(told), 3)
+        for line in told:
+            self.assertRegex(line, r"4[45] of them by or of the server s\d, which is ended$")
+        # The calls of those three, and of no other, have failed.
+        failed = {}
+        while sum(failed.values()) < 12:
+            for each in answers:
+                if "error" in each:
+                    self.assertEqual(each["error"]["code"], -31001)
+                    name = each["id"].partition("-")[0]
+                    failed[name] = failed.get(name, 0) + 1
+            answers = [agent.receive()] if sum(failed.values()) < 12 else []
+        self.assertEqual(list(failed.values()), [4, 4, 4])
+        if not SANITIZED:
+            self.assertLess(resident(process), 340 << 10)
 
     def test_an_agents_message_that_is_too_long_is_refused_and_the_next_is_not(self):
         process, agent = self.serve()
@@ -360,12 +402,31 @@ class Hostile(Case):
         agent = Lines(process.stdout, process.stdin)
         agent.hello()
         agent.send({"jsonrpc": "2.0", "id": "x", "method": "tools/call", "params": {"name": "s__act"}})
+        wait_until(lambda: any(each["status"] == "pending" and each["action"] == "call_tool"
+                               for each in self.records()), "the call")
         agent.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "x"}})
         wait_until(lambda: os.path.exists(mark) and os.path.getsize(mark), "the server's note")
         with open(mark, encoding="utf-8") as file:
             identity, heard = json.load(file)
         self.assertEqual(heard["params"]["requestId"], identity)
         self.assertEqual(agent.ask(2, "ping")["id"], 2)  # and no late answer
+
+
+    def test_a_call_that_is_cancelled_before_it_has_left_never_runs(self):
+        process, agent = self.serve()
+        agent.hello()
+        both = [{"jsonrpc": "2.0", "id": "x", "method": "tools/call",
+                 "params": {"name": "s__act", "arguments": {"message": "never"}}},
+                {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "x"}}]
+        process.stdin.write(b"".join(json.dumps(each).encode() + b"\n" for each in both))  # read at once
+        process.stdin.flush()
+        self.assertEqual(agent.call(message="second")["result"]["content"][0]["text"], "second")
+        calls = [each for each in self.records() if each["action"] == "call_tool"]
+        self.assertEqual([(each["status"], each.get("error")) for each in calls[:2]],
+                         [("pending", None), ("transport_error", "cancelled by the agent")])
+        self.assertEqual([each["status"] for each in calls[2:]], ["pending", "ok"])
+        process.stdin.close()
+        self.ends(process)
 
 
 class Records(Case):
@@ -537,7 +598,7 @@ class Bridge(Case):
         for number in range(8):
             slow.send({"jsonrpc": "2.0", "id": number, "method": "tools/call",
                        "params": {"name": "s__act", "arguments": {"bytes": 9 << 20}}})
-        wait_until(lambda: resident(process) > 40 << 10, "what waits for the agent")
+        wait_until(lambda: resident(process) > 36 << 10, "what waits for the agent")
         time.sleep(1)  # so that the server is not read from any more
         slow.reading.close()
         slow_end.close()
