@@ -280,8 +280,7 @@ public:
         end_turn();
         turn([&] { gate_.end("over"); });
         log_.check_the_end();
-        for (session_id i = 0; i < agents; ++i)
-            require(log_.failed || gate_.open_requests(i) == 0);
+        for (session_id i = 0; i < agents; ++i) require(log_.failed || gate_.open_requests(i) == 0);
     }
 
 private:
