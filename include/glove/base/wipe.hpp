@@ -1,7 +1,7 @@
 // Forgetting a secret: the bytes are overwritten, and the compiler may not leave that out.
 #pragma once
+#include <string.h>
 #include <string>
-#include <strings.h>
 
 namespace glove {
 
