@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <glove/base/wipe.hpp>
-#include <glove/wire/crypto.hpp>
 #include <glove/wire/rules.hpp>
 
 namespace glove::control {
@@ -189,15 +188,6 @@ auto to_string(key_rule of) noexcept -> std::string_view {
 
 auto to_string(phase of) noexcept -> std::string_view {
     return of == phase::always ? "always" : "reconciled";
-}
-
-bootstrap_secret::bootstrap_secret(bootstrap_secret&& other) noexcept : text_{other.text_} {
-    wipe(other.text_);
-}
-bootstrap_secret::~bootstrap_secret() { wipe(text_); }
-
-auto bootstrap_secret::is(std::string_view shown) const noexcept -> bool {
-    return wire::equal_in_constant_time(text_, shown);
 }
 
 auto require_nothing(const call& of) -> answer<> {

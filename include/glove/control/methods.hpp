@@ -100,15 +100,23 @@ struct arrival {
     std::chrono::nanoseconds wall{};
 };
 
-class service {
+// Whoever answers requests, of several threads at once.
+class answerer {
+public:
+    virtual ~answerer() = default;
+    // The frame's body in, and the answer's out; `text` is wiped, because the secret is in it.
+    [[nodiscard]] virtual auto answer_to(std::string& text, const arrival& when) -> std::string = 0;
+    // For a frame that is none.
+    [[nodiscard]] virtual auto answer_to_no_frame(const error& why) -> std::string = 0;
+};
+
+class service final : public answerer {
 public:
     service(const parts& of, bootstrap_secret secret);
-    ~service();
+    ~service() override;
 
-    // The frame's body in, and the answer's out; `text` is wiped, because the secret is in it.
-    [[nodiscard]] auto answer_to(std::string& text, const arrival& when) -> std::string;
-    // For a frame that is none.
-    [[nodiscard]] auto answer_to_no_frame(const error& why) -> std::string;
+    [[nodiscard]] auto answer_to(std::string& text, const arrival& when) -> std::string override;
+    [[nodiscard]] auto answer_to_no_frame(const error& why) -> std::string override;
 
 private:
     std::unique_ptr<service_state> state_;
