@@ -8,7 +8,6 @@
 #include <glove/control/client.hpp>
 #include <glove/sys/files.hpp>
 #include <glove/wire/grammar.hpp>
-#include <glove/wire/json_outline.hpp>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -20,7 +19,6 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-constexpr std::size_t most_config_bytes = 1UL << 20;
 constexpr std::size_t secret_file_bytes = 65; // 64 digits and a newline
 
 [[nodiscard]] auto not_running(const client_settings& how) -> std::string {
@@ -201,27 +199,6 @@ private:
 }
 
 } // namespace
-
-auto runtime_directory_of(const std::string& config_file) -> result<std::string> {
-    auto text = sys::read_private_file(config_file, most_config_bytes);
-    if (!text) {
-        auto& why = text.error();
-        std::string mend = why.code == errc::not_found
-                               ? "set the service up with gloved --init-state, or name its runtime "
-                                 "directory with --runtime-dir"
-                               : why.remedy;
-        return std::unexpected(error{why.code, step_name{"client.config"}.text, why.os, why.detail,
-                                     std::move(mend)});
-    }
-    wire::json::outline members;
-    if (const auto read = members.read(*text, {}); !read)
-        return fail(errc::invalid_input, "client.config", config_file + ": " + read.error().detail);
-    const auto* found = members.find("runtime_directory");
-    if (found == nullptr || found->type != wire::json::kind::string)
-        return fail(errc::invalid_input, "client.config",
-                    config_file + ": $.runtime_directory is no text");
-    return wire::json::decoded_string(found->text);
-}
 
 auto client::call(std::string_view method, std::string payload,
                   std::optional<std::string> idempotency_key) const -> result<remote_answer> {

@@ -1,9 +1,8 @@
 // One pass checks the whole text and finds the literal parts; the field tables judge the small
 // members, with a stand-in for what is kept as it came.
+#include "control/literal_members.hpp"
 #include "control/protocol_fields.hpp"
-#include <algorithm>
 #include <glove/wire/json_outline.hpp>
-#include <span>
 #include <utility>
 
 namespace glove::control {
@@ -22,36 +21,6 @@ namespace json = wire::json;
 [[nodiscard]] auto invalid(std::string id, error why) {
     return std::unexpected(
         rejected_request{std::move(id), {error_code::invalid_request, std::move(why)}});
-}
-
-[[nodiscard]] auto stand_in(json::kind of) -> json::value {
-    switch (of) {
-    case json::kind::boolean: return false;
-    case json::kind::integer:
-    case json::kind::number: return 0;
-    case json::kind::string: return "";
-    case json::kind::array: return json::array{};
-    case json::kind::object: return json::object{};
-    case json::kind::null: break;
-    }
-    return {};
-}
-
-// The members as a tree for a field table; of those in `literal`, an empty value of their type.
-[[nodiscard]] auto small_members(std::span<const json::slice> members,
-                                 std::span<const std::string_view> literal) -> result<json::value> {
-    json::object out;
-    for (const auto& m : members) {
-        const bool is_literal = std::ranges::find(literal, m.name) != literal.end();
-        GLOVE_TRY(auto data, is_literal ? stand_in(m.type) : json::read(m.text));
-        out.push_back({std::string{m.name}, std::move(data)});
-    }
-    return json::value{std::move(out)};
-}
-
-[[nodiscard]] auto find(std::span<const json::slice> members, std::string_view name)
-    -> const json::slice& {
-    return *std::ranges::find(members, name, &json::slice::name);
 }
 
 [[nodiscard]] auto decode_envelope(const json::outline& text) -> result<envelope> {
@@ -73,7 +42,7 @@ namespace json = wire::json;
     constexpr std::array literal{std::string_view{"bootstrap_secret"}, std::string_view{"payload"}};
     const wire::place root;
     const wire::place here{&root, "params"};
-    const auto& params = find(text.members(), "params");
+    const auto& params = *text.find("params");
     if (params.type != json::kind::object)
         return wire::detail::refuse_type(stand_in(params.type), json::kind::object, here);
     const auto members = text.inside(params);
@@ -81,10 +50,10 @@ namespace json = wire::json;
     parameters read;
     GLOVE_CHECK(wire::read_object(tree, parameter_fields, read, here));
     out.schema_version = read.schema_version;
-    out.bootstrap_secret = json::decoded_string(find(members, "bootstrap_secret").text);
+    out.bootstrap_secret = json::decoded_string(text_of(members, "bootstrap_secret"));
     out.deadline_ms = read.deadline_ms;
     out.idempotency_key = std::move(read.idempotency_key);
-    out.payload = find(members, "payload").text;
+    out.payload = text_of(members, "payload");
     return {};
 }
 

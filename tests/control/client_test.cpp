@@ -287,20 +287,5 @@ TEST_F(Client, believes_only_an_answer_to_its_request) {
     EXPECT_EQ(out->error().code, "invalid_request");
 }
 
-TEST_F(Client, finds_the_runtime_directory_in_the_configuration) {
-    const auto of = [&](string_view text, ::mode_t mode = 0600) {
-        return runtime_directory_of(folder_.file("config.json", text, mode));
-    };
-    EXPECT_EQ(of(R"({"schema_version":1,"runtime_directory":"/a/b","more":{}})"), "/a/b");
-    EXPECT_EQ(of(R"({"runtime_directory":7})").error().step, "client.config");
-    EXPECT_EQ(of(R"({"schema_version":1})").error().step, "client.config");
-    EXPECT_EQ(of(R"({"runtime_directory":"/a","runtime_directory":"/b"})").error().step,
-              "client.config");
-    EXPECT_EQ(of(R"({"runtime_directory":"/a/b"})", 0644).error().code, errc::not_permitted);
-    const auto none = runtime_directory_of(folder_ / "none.json");
-    EXPECT_EQ(none.error().code, errc::not_found);
-    EXPECT_NE(none.error().remedy.find("--init-state"), string::npos);
-}
-
 } // namespace
 } // namespace glove::control

@@ -1,7 +1,7 @@
 // Forgetting a secret: the bytes are overwritten, and the compiler may not leave that out.
 #pragma once
-#include <string>
 #include <string.h>
+#include <string>
 
 namespace glove {
 

@@ -6,7 +6,7 @@
 // service that is gone is an error and never a signal; an answer is believed only when it is one,
 // to this request. An error names what failed, and how to mend it where that is known.
 //
-// Error steps: client.directory, client.config, client.secret, client.socket, client.peer,
+// Error steps: client.directory, client.secret, client.socket, client.peer,
 // client.send, client.receive, client.deadline, client.reply.
 #pragma once
 #include <chrono>
@@ -21,9 +21,6 @@
 #include <string_view>
 
 namespace glove::control {
-
-// The member of the service's configuration that says where it listens.
-[[nodiscard]] auto runtime_directory_of(const std::string& config_file) -> result<std::string>;
 
 struct client_settings {
     std::string runtime_directory; // absolute

@@ -31,11 +31,11 @@ enum class session_state : std::uint8_t {
 struct process_identity {
     std::uint8_t schema_version = 1;
     std::uint32_t pid = 0;
-    std::string boot_id; // 36 characters, lower case
+    std::string boot_id = {}; // 36 characters, lower case
     std::uint64_t start_time_ticks = 0;
     std::uint64_t cgroup_device = 0;
     std::uint64_t cgroup_inode = 0;
-    std::string cgroup_path_digest;
+    std::string cgroup_path_digest = {};
     auto operator==(const process_identity&) const -> bool = default;
 };
 struct cgroup_identity {
@@ -109,7 +109,7 @@ struct session_record {
     std::uint64_t starting_at_ms = 0;
     std::uint64_t running_at_ms = 0;
     std::uint64_t stopping_at_ms = 0;
-    process_identity process; // pid 0: none
+    process_identity process{.schema_version = 0}; // pid 0: none
     std::optional<cgroup_identity> cgroup;
     std::optional<filesystem_identity> filesystem;
     std::optional<managed_runtime_identity> managed_runtime;

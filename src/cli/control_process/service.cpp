@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdio>
 #include <glove/base/text.hpp>
+#include <glove/control/service_config.hpp>
 #include <glove/sys/files.hpp>
 #include <glove/sys/user_directories.hpp>
 
@@ -43,7 +44,14 @@ constexpr std::array mends{
         out.start_hint = "gloved --config " + config;
         return out;
     }
-    GLOVE_TRY(out.runtime_directory, control::runtime_directory_of(config));
+    auto read = control::load_service_config(config);
+    if (!read) {
+        if (read.error().code == errc::not_found)
+            read.error().remedy = "set the service up with gloved --init-state, or name its runtime "
+                                  "directory with --runtime-dir";
+        return std::unexpected(std::move(read).error());
+    }
+    out.runtime_directory = std::move(read->runtime_directory);
     out.start_hint = "gloved --config " + config;
     return out;
 }
