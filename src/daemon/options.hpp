@@ -16,7 +16,7 @@ enum class action : std::uint8_t { serve, init_state, print_version, print_help 
 
 struct invocation {
     action what = action::serve;
-    std::optional<std::string> config_file;
+    std::optional<std::string> config_file = {};
     control::service_config settings = {}; // of `serve` without a file
 };
 
