@@ -6,6 +6,8 @@
 
 namespace glove::control {
 
+using namespace payloads;
+
 // What a method takes, by its field table.
 template<class T, std::size_t N>
 [[nodiscard]] auto taken(const call& of, const wire::fields<T, N>& rows) -> answer<T> {

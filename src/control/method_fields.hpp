@@ -1,11 +1,12 @@
 // What each method takes, as field tables. The tests break each row of them.
 #pragma once
+#include "control/receipt_fields.hpp"
 #include <glove/control/managed_runtime.hpp>
 #include <glove/control/receipt.hpp>
 #include <glove/control/session_registry.hpp>
 #include <glove/wire/fields.hpp>
 
-namespace glove::control {
+namespace glove::control::payloads {
 
 struct session_subject {
     std::string session_id;
@@ -98,11 +99,6 @@ inline constexpr auto detach_fields = wire::table(
     wire::row<&detach_request::session_id, wire::ident>("session_id"),
     wire::row<&detach_request::transcript_cursor, wire::integer{}>("transcript_cursor"));
 
-inline constexpr auto anchor_fields =
-    wire::table(wire::row<&receipt_anchor::key_id, wire::hex64>("key_id"),
-                wire::row<&receipt_anchor::sequence, wire::integer{}>("sequence"),
-                wire::row<&receipt_anchor::head_hmac, wire::hex64>("head_hmac"));
-
 struct page_request {
     receipt_anchor sage_anchor;
     std::uint64_t limit = 0;
@@ -158,4 +154,4 @@ inline constexpr auto decision_fields = wire::table(
     wire::row<&decision_request::disposition, wire::choice<decision_words>{}>("disposition"),
     wire::row<&decision_request::decided_at_ms, wire::integer{}>("decided_at_ms"));
 
-} // namespace glove::control
+} // namespace glove::control::payloads

@@ -251,7 +251,8 @@ struct server::state {
         return start_accepting();
     }
 
-    [[nodiscard]] auto run(sys::fd_ref stop) -> result<ending> {
+    [[nodiscard]] auto run(sys::fd_ref stop, const std::function<void()>& stopping)
+        -> result<ending> {
         int stop_tag = 0;
         GLOVE_CHECK(watch(stop, EPOLLIN, &stop_tag));
         std::array<::epoll_event, 128> ready{};
@@ -265,6 +266,7 @@ struct server::state {
                 void* about = ready[static_cast<std::size_t>(i)].data.ptr;
                 if (about == &stop_tag) {
                     unwatch(stop);
+                    if (stopping) stopping();
                     begin_to_stop(clock.monotonic());
                     break; // what else was ready may be gone
                 }
@@ -303,6 +305,8 @@ auto server::open(sys::unique_fd listener, const server_settings& how, answerer&
     return std::unique_ptr<server>{new server{std::move(made)}};
 }
 
-auto server::run(sys::fd_ref stop) -> result<ending> { return state_->run(stop); }
+auto server::run(sys::fd_ref stop, const std::function<void()>& stopping) -> result<ending> {
+    return state_->run(stop, stopping);
+}
 
 } // namespace glove::control

@@ -4,16 +4,15 @@
 // Guarantees: decoding checks form, order, sums and which authority may claim what; an envelope is
 // believed only after its digest and its HMAC were computed again and compared in constant time.
 #pragma once
-#include <array>
 #include <cstdint>
 #include <glove/base/error.hpp>
 #include <glove/supervisor/plan.hpp>
 #include <glove/supervisor/vocabulary.hpp>
-#include <memory>
+#include <glove/sys/secret_memory.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
+#include <utility>
 #include <vector>
 
 namespace glove::control {
@@ -102,23 +101,21 @@ struct resource_receipt {
 [[nodiscard]] auto receipt_digest(const resource_receipt& of) -> result<std::string>;
 
 // 32 bytes that never leave the process and are wiped when it is done with them. Moving leaves
-// nothing behind.
+// nothing behind, and what was moved from authenticates nothing. Steps: audit.key, file.*.
 class audit_key {
 public:
-    // An owner-only file of 64 hexadecimal digits, 64 to 128 bytes with white space around.
+    // An owner-only file of 64 lower hexadecimal digits, 64 to 128 bytes with white space around.
     // Errors name the file and never quote it.
     [[nodiscard]] static auto load(const std::string& path) -> result<audit_key>;
     [[nodiscard]] static auto parse(std::string_view text) -> result<audit_key>;
-    audit_key(audit_key&& other) noexcept;
-    auto operator=(audit_key&& other) noexcept -> audit_key&;
-    ~audit_key();
     [[nodiscard]] auto id() const noexcept -> const std::string& { return id_; }
     // HMAC-SHA-256 as lower hexadecimal digits.
     [[nodiscard]] auto authenticate(std::string_view bytes) const -> result<std::string>;
 
 private:
-    audit_key() = default;
-    std::array<char, 32> bytes_{};
+    audit_key(sys::secret_memory bytes, std::string id)
+        : bytes_{std::move(bytes)}, id_{std::move(id)} {}
+    sys::secret_memory bytes_;
     std::string id_;
 };
 

@@ -9,6 +9,7 @@
 #pragma once
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <glove/base/error.hpp>
 #include <glove/control/methods.hpp>
 #include <glove/sys/clock.hpp>
@@ -46,7 +47,9 @@ public:
 
     // Until `stop` becomes readable. What was received as a whole is still answered then, within
     // the grace. An error means that the listener itself failed: server.accept, server.wait.
-    [[nodiscard]] auto run(sys::fd_ref stop) -> result<ending>;
+    // `stopping` is called when that begins.
+    [[nodiscard]] auto run(sys::fd_ref stop, const std::function<void()>& stopping = {})
+        -> result<ending>;
 
 private:
     struct state;
