@@ -237,12 +237,37 @@ def verify_page(key, after, page):
 
 def journal_bytes(key, envelopes):
     """A receipt journal that holds these."""
-    out = b"GLVRJNL1" + key_id(key).encode()
-    for envelope in envelopes:
-        payload = canonical({"kind": "resource_enforcement_v1", "resource": envelope}).encode()
-        length = struct.pack(">I", len(payload))
-        out += length + payload + length
-    return out
+    records = (canonical({"kind": "resource_enforcement_v1", "resource": envelope}) for envelope in envelopes)
+    return b"GLVRJNL1" + key_id(key).encode() + b"".join(map(framed, records))
+
+
+# -- session registry -------------------------------------------------------------------------------
+
+def framed(text):
+    payload = text.encode()
+    return struct.pack(">I", len(payload)) + payload + struct.pack(">I", len(payload))
+
+
+def registry_record(sequence, session_id, plan, last, controller_digest="c" * 64, created_at_ms=1000):
+    """The record of a new session behind the one whose hash is `last`; its text and its hash."""
+    text = plan_text(plan)
+    digest = sha256(text)
+    into = Encoder("glove.session-registry.record").u64(sequence)
+    into.text("create", f"create-{session_id}", session_id, controller_digest, digest, digest, "created", "")
+    into.u64(plan["policy_revision"], plan["expires_at_ms"], created_at_ms, 0, 0).text(text, last)
+    out = {
+        "schema_version": 1, "sequence": sequence, "operation": "create", "idempotency_key": f"create-{session_id}",
+        "session_id": session_id, "controller_plan_digest": controller_digest, "request_digest": digest,
+        "plan_content_digest": digest, "state": "created", "policy_revision": plan["policy_revision"],
+        "expires_at_ms": plan["expires_at_ms"], "created_at_ms": created_at_ms, "authorization_id": "",
+        "authorized_at_ms": 0, "authorization_expires_at_ms": 0, "launch_profile_digest": "", "starting_at_ms": 0,
+        "running_at_ms": 0, "stopping_at_ms": 0, "process_identity_schema_version": 0, "process_pid": 0,
+        "process_boot_id": "", "process_start_time_ticks": 0, "process_cgroup_device": 0, "process_cgroup_inode": 0,
+        "process_cgroup_path_digest": "", "failure_code": "", "finished_at_ms": 0, "receipt_started_at_ms": 0,
+        "receipt_key_id": "", "receipt_sequence": 0, "receipt_digest": "", "receipt_previous_hmac": "",
+        "receipt_hmac": "", "termination_cause": "", "canonical_plan_json": text, "previous_hash": last,
+        "this_hash": into.digest()}
+    return canonical(out), out["this_hash"]
 
 
 # -- the socket -------------------------------------------------------------------------------------

@@ -63,6 +63,11 @@ class Vectors(unittest.TestCase):
         self.assertEqual(envelope["receipt_digest"], "cf4dfdc1627c93e00c10a83a780937dba2a9493c03f0f91843af49ee17ed11a4")
         self.assertEqual(envelope["this_hmac"], "57bafec7db274bd24763fdbe4cfb680f6d19c46121bb79649ef3456532458f12")
 
+    def test_the_session_registry(self):
+        text, digest = controller.registry_record(1, "session-1", sample_plan(), controller.ZEROS)
+        self.assertEqual(controller.strict(text)["idempotency_key"], "create-session-1")
+        self.assertEqual(digest, "76d9de503ef95a1661cb0515986f02e640b890e4472f57102a8acdf913df3026")
+
     def test_a_chain_is_believed_only_whole(self):
         after, chain = controller.genesis(KEY), []
         for number in range(4):
