@@ -12,6 +12,12 @@
 
 namespace glove::test {
 
+inline void expect_code(const auto& outcome) {
+    if (!outcome)
+        ADD_FAILURE() << to_string(outcome.error().code) << " " << outcome.error().why.step << " "
+                      << outcome.error().why.detail;
+}
+
 class two_clocks final : public sys::clock {
 public:
     auto monotonic() const noexcept -> std::chrono::nanoseconds override { return monotonic_; }

@@ -475,6 +475,63 @@ TEST(Service, intents_are_paged_and_decided) {
     EXPECT_EQ(s.ask("set_observation_intent_disposition", pending, "k"), "invalid_request");
 }
 
+// A session that runs, without anything running.
+void run_session(session_registry& of, string_view id) {
+    const auto plan = *of.record(id);
+    const string key{id};
+    test::expect_code(of.reserve_start(key + ".reserve", {1, "approval-1", key, digits('c'),
+                                                          plan.plan_content_digest, 1000, 2000}));
+    const start_binding binding{digits('e'), cgroup_identity{1, 26, 4711},
+                                filesystem_identity{1, 2 * test::mib, {}}, std::nullopt};
+    test::expect_code(of.mark_starting(key + ".starting", key, binding));
+    test::expect_code(of.mark_running(
+        key + ".running", key,
+        {1, 4242, "01234567-89ab-cdef-0123-456789abcdef", 987, 26, 4711, digits('9')}));
+}
+
+TEST(Service, what_a_guest_left_is_shown_and_decided) {
+    whole_service s;
+    EXPECT_THAT(s.ask("create_session", s.creation(), "k"), HasSubstr("created"));
+    run_session(*s.has.sessions, "session-1");
+    EXPECT_THAT(s.ask("session_status", R"({"session_id":"session-1"})"),
+                HasSubstr(R"("profile_digest":")" + digits('e')));
+    const auto left = s.has.sessions->enqueue(
+        {"session-1", digits('c'), digits('e'), "codex", digits('d'), 7, "channel-1", 1, 1000,
+         2000},
+        {"sage.glove-observation.v1", "intent-1", "guest-capability-inventory", digits('a'), 4});
+    test::expect_code(left);
+    const auto item = R"({"sequence":)" + std::to_string(left->sequence) +
+                      R"(,"body":{"schema":"sage.glove-observation.v1","intent_id":"intent-1",)"
+                      R"("observation":"guest-capability-inventory","value_digest":")" +
+                      digits('a') + R"(","item_count":4},"context":{"session_id":"session-1",)" +
+                      R"("controller_plan_digest":")" + digits('c') + R"(","profile_digest":")" +
+                      digits('e') + R"(","runtime_id":"codex","projection_digest":")" +
+                      digits('d') +
+                      R"(","policy_revision":7,"channel_id":"channel-1","channel_generation":1,)"
+                      R"("issued_at_ms":1000,"expires_at_ms":2000},"intent_digest":)"
+                      R"("3b6597eb187f1883063a3316272cb2622b1bf0bc5e33dc17253ba16fac145c2e",)";
+    EXPECT_EQ(s.ask("page_observation_intents", R"({"after_sequence":0,"limit":1})"),
+              R"({"schema_version":1,"items":[)" + item +
+                  R"("disposition":"pending","decided_at_ms":0}]})");
+    const auto decide = [&](string_view disposition, string_view key) {
+        return s.ask("set_observation_intent_disposition",
+                     R"({"session_id":"session-1","channel_generation":1,"intent_id":"intent-1",)"
+                     R"("intent_digest":)"
+                     R"("3b6597eb187f1883063a3316272cb2622b1bf0bc5e33dc17253ba16fac145c2e",)"
+                     R"("disposition":")" +
+                         string{disposition} + R"(","decided_at_ms":0})",
+                     string{key});
+    };
+    const auto decided = decide("accepted", "d1");
+    EXPECT_EQ(decided, R"({"schema_version":1,"item":)" + item +
+                           R"("disposition":"accepted","decided_at_ms":1000}})");
+    s.clock.add(50ms);
+    EXPECT_EQ(decide("accepted", "d1"), decided);
+    EXPECT_NE(decide("rejected", "d2"), decided);
+    EXPECT_EQ(s.ask("page_observation_intents", R"({"after_sequence":0,"limit":256})"),
+              R"({"schema_version":1,"items":[]})");
+}
+
 TEST(Service, refusals_are_told_in_one_line_without_a_secret_or_a_payload) {
     whole_service s;
     EXPECT_EQ(s.ask("validate_plan", R"({"schema_version":1,"secret_handles":"hush-hush"})"),
