@@ -82,14 +82,16 @@ public:
     std::vector<std::string> done;
 
 private:
+    std::mutex lock_;
     auto note(std::string what) -> control::answer<> {
         if (fails)
             return control::refuse(control::error_code::session_input_failed, errc::io, "test.io");
+        const std::lock_guard held{lock_};
         done.push_back(std::move(what));
         return {};
     }
     auto view(std::string what, std::string id) -> control::answer<control::session_view> {
-        done.push_back(std::move(what));
+        (void)note(std::move(what));
         control::session_view out;
         out.session_id = std::move(id);
         out.controller_plan_digest = out.plan_content_digest = digits('c');
