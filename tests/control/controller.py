@@ -309,12 +309,16 @@ class Controller:
         if not (stat.S_ISSOCK(facts.st_mode) and facts.st_uid == os.geteuid() and stat.S_IMODE(facts.st_mode) == 0o600):
             raise ValueError(f"{path} is not a socket of the owner alone")
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        connection.settimeout(self.seconds)
-        connection.connect(path)
-        pid, user, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-        if user != os.geteuid() or pid <= 0:
-            raise ValueError(f"user {user} serves {path}")
-        return connection
+        try:
+            connection.settimeout(self.seconds)
+            connection.connect(path)
+            pid, user, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+            if user != os.geteuid() or pid <= 0:
+                raise ValueError(f"user {user} serves {path}")
+            return connection
+        except BaseException:
+            connection.close()
+            raise
 
     def exchange(self, text):
         """Sends one frame with this text, and gives the text of the answer; the service then closes."""

@@ -85,7 +85,11 @@ class Plans(Case):
                 ("grant", dict(good, path_grants=[dict(grant, access="direct_write")]))):
             with self.subTest(name):
                 self.refused("invalid_plan", "validate_plan", bad)
-        self.refused("invalid_plan", "validate_plan", text='{"schema_version":1,' + controller.plan_text(good)[1:])
+        # A name that stands twice, anywhere, makes it no request at all.
+        twice = request_text("validate_plan", controller.read_secret(self.service.runtime),
+                             deadline_ms=now_ms() + 60_000,
+                             payload='{"schema_version":1,' + controller.plan_text(good)[1:])
+        self.assertEqual(controller.strict(self.controller.exchange(twice))["error"]["code"], "invalid_request")
         missing = dict(good)
         del missing["limits"]
         self.refused("invalid_plan", "validate_plan", missing)
