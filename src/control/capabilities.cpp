@@ -52,7 +52,9 @@ void put_runtime(wire::json::writer& to, const parts& of) {
     to.member("refinement_evaluation_protocol_schema_version",
               on_linux && of.runtime->evaluates_refinements() ? 1 : 0);
     to.member("observation_intent_channel_schema_version",
-              on_linux && of.channels != nullptr && of.runtime->admits_observations() ? 1 : 0);
+              on_linux && is_there(part::channel_catalog, of) && of.runtime->admits_observations()
+                  ? 1
+                  : 0);
 }
 
 } // namespace

@@ -168,11 +168,11 @@ auto is_there(part of, const parts& among) -> bool {
     case session_policy: return among.policy != nullptr;
     case session_store: return among.policy != nullptr && among.sessions != nullptr;
     case operational_runtime:
-        return among.sessions != nullptr && among.runtime != nullptr &&
+        return is_there(session_store, among) && among.runtime != nullptr &&
                among.runtime->lifecycle_operational();
     case exposure_policy: return among.exposures != nullptr;
     case materialization_root: return among.retained != nullptr;
-    case channel_catalog: return among.sessions != nullptr && among.channels != nullptr;
+    case channel_catalog: return is_there(session_store, among) && among.channels != nullptr;
     }
     return false;
 }
