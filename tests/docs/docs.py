@@ -125,9 +125,30 @@ def manual_described(text):
     return set(re.findall(r"^\.TP\n\.B[IR]? .*?(--[a-z-]+)", text.replace("\\-", "-"), re.M))
 
 
+def service_options(project):
+    done = subprocess.run([os.path.join(os.path.dirname(project.glove), "gloved"), "--help"], text=True,
+                          capture_output=True, check=False)
+    return set(re.findall(r"^  (?:-\w, )?(--[a-z-]+)", done.stdout.partition("Options:")[2], re.M))
+
+
+def options_of_the_service(project):
+    page, sheet, real = "docs/gloved.md", "docs/man/gloved.8", service_options(project)
+    if len(real) < 10:
+        yield "gloved --help", "could not be read"
+    table = set(OPTION.findall(" ".join(row[0] for row in table_rows(project.texts[page], "gloved-options"))))
+    for name, described in ((page, table), (sheet, manual_described(project.texts[sheet]))):
+        for word in sorted(real - described):
+            yield name, f"does not describe {word}"
+        for word in sorted(described - real):
+            yield name, f"describes {word}, which gloved does not have"
+    for word in sorted(manual_options(project.texts[sheet]) - real):
+        yield sheet, f"names {word}, which gloved does not have"
+
+
 def options(project):
     real = {verb: real_options(project, verb) for verb in VERBS}
-    every = set().union(*real.values()) | {"--version"}
+    every = set().union(*real.values()) | {"--version"} | service_options(project)
+    yield from options_of_the_service(project)
     if len(real["exec"]) < 10:
         yield "glove exec --help", "could not be read"
     for name, text in project.pages().items():
@@ -398,6 +419,11 @@ def control_errors(project):
     return [[f"`{code}`", message] for code, message in rows]
 
 
+def config_members(project):
+    """The rows of the service's configuration."""
+    return re.findall(r'&service_config::\w+,[^"]*"(\w+)"', project.read("src/control/service_config_fields.hpp"))
+
+
 def expected_tables(project):
     """(page, table, what its rows begin with)."""
     exec_page, story = "docs/exec.md", "docs/architecture.md"
@@ -428,6 +454,7 @@ def expected_tables(project):
     yield journals, "journal-steps", [[f"`{step}`"] for step in journal_steps(project)]
     yield "docs/protocol.md", "methods", list(control_methods(project))
     yield "docs/protocol.md", "error-codes", control_errors(project)
+    yield "docs/gloved.md", "config-members", [[f"`{name}`"] for name in config_members(project)]
     yield story, "components", [[f"`{name}`"] for name in folders]
 
 
