@@ -150,6 +150,13 @@ class Receipts(Case):
         self.assertEqual(self.glove("session", "receipts", "--key", self.key).stdout, "")
         self.assertEqual(self.glove("session", "ack").stdout, f"receipts up to {CHAIN} are safe\n")
 
+    def test_an_empty_chain(self):
+        """It has a beginning, which is acknowledged like any other place of it."""
+        os.unlink(self.service.path("state/receipts.journal"))
+        self.service.start()
+        self.assertIn("0 receipts verified, up to 0", self.glove("session", "receipts", "--key", self.key).stderr)
+        self.assertEqual(self.glove("session", "ack").stdout, "receipts up to 0 are safe\n")
+
     def test_an_anchor_that_is_none(self):
         self.service.start()
         self.glove("session", "receipts", "--key", self.key)

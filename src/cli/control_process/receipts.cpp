@@ -138,7 +138,9 @@ private:
             GLOVE_CHECK(print(text_of(all, count_ == 0)));
         }
         count_ += all.size();
-        if (key_ != nullptr && !all.empty()) GLOVE_CHECK(write_anchor(file_, after));
+        // An empty chain has a place as well, and a service waits until it is acknowledged.
+        if (key_ != nullptr && (!all.empty() || !page.has_more))
+            GLOVE_CHECK(write_anchor(file_, after));
         anchor_ = std::move(after);
         return {};
     }
