@@ -1,7 +1,7 @@
 // The directory is pinned first, and the socket is reached through that descriptor: its name may be
 // another's by now, and may be longer than the name of a socket can be.
-#include <array>
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <fcntl.h>
 #include <glove/base/wipe.hpp>
@@ -31,7 +31,8 @@ constexpr std::size_t secret_file_bytes = 65; // 64 digits and a newline
     const auto& path = how.runtime_directory;
     if (!sys::is_normal_absolute(path))
         return fail(errc::invalid_input, "client.directory",
-                    "the runtime directory " + path + " is not an absolute path in its shortest form");
+                    "the runtime directory " + path +
+                        " is not an absolute path in its shortest form");
     auto pinned = sys::pin(path, sys::follow::no);
     if (!pinned && pinned.error().code == errc::not_found)
         return fail(errc::not_found, "client.directory", "there is no runtime directory " + path,
@@ -48,15 +49,14 @@ constexpr std::size_t secret_file_bytes = 65; // 64 digits and a newline
 [[nodiscard]] auto check_socket(sys::fd_ref directory, const client_settings& how) -> result<> {
     const auto path = how.runtime_directory + "/" + std::string{socket_name};
     struct ::stat facts{};
-    if (::fstatat(directory.get(), std::string{socket_name}.c_str(), &facts,
-                  AT_SYMLINK_NOFOLLOW) != 0) {
+    if (::fstatat(directory.get(), std::string{socket_name}.c_str(), &facts, AT_SYMLINK_NOFOLLOW) !=
+        0) {
         if (errno == ENOENT)
             return fail(errc::not_found, "client.socket",
                         "gloved is not running: there is no " + path, not_running(how));
         return fail_os("client.socket", errno, path);
     }
-    if (!S_ISSOCK(facts.st_mode) || facts.st_uid != ::geteuid() ||
-        (facts.st_mode & 07777U) != 0600)
+    if (!S_ISSOCK(facts.st_mode) || facts.st_uid != ::geteuid() || (facts.st_mode & 07777U) != 0600)
         return fail(errc::not_permitted, "client.socket",
                     path + " is not a socket of yours alone (mode 0600)",
                     "find out who put it there, and remove it");
@@ -69,8 +69,8 @@ constexpr std::size_t secret_file_bytes = 65; // 64 digits and a newline
     if (!text) {
         auto& why = text.error();
         if (why.code == errc::not_found)
-            return fail(errc::not_found, "client.secret", "gloved is not running: there is no " + path,
-                        not_running(how));
+            return fail(errc::not_found, "client.secret",
+                        "gloved is not running: there is no " + path, not_running(how));
         return std::unexpected(
             error{why.code, step_name{"client.secret"}.text, why.os, why.detail, why.remedy});
     }
@@ -101,8 +101,8 @@ public:
     [[nodiscard]] auto connect(sys::fd_ref directory) -> result<> {
         socket_ = sys::unique_fd{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
         if (!socket_) return fail_os("client.socket");
-        const auto name = "/proc/self/fd/" + std::to_string(directory.get()) + "/" +
-                          std::string{socket_name};
+        const auto name =
+            "/proc/self/fd/" + std::to_string(directory.get()) + "/" + std::string{socket_name};
         ::sockaddr_un to{};
         to.sun_family = AF_UNIX;
         name.copy(to.sun_path, sizeof to.sun_path - 1);
@@ -159,9 +159,10 @@ public:
 
 private:
     [[nodiscard]] auto late() const -> std::unexpected<error> {
-        return fail(errc::timed_out, "client.deadline",
-                    "no answer within " + std::to_string(how_.patience.count()) + " ms",
-                    "ask again with the same key: a request that was carried out is answered again");
+        return fail(
+            errc::timed_out, "client.deadline",
+            "no answer within " + std::to_string(how_.patience.count()) + " ms",
+            "ask again with the same key: a request that was carried out is answered again");
     }
     [[nodiscard]] auto again(step_name step, short event) -> result<> {
         if (errno == EINTR) return {};

@@ -69,8 +69,7 @@ public:
                 static_cast<std::uint8_t>(of.intent ? 1 : 0)};
     }
     [[nodiscard]] static auto summary_of(const record& of) -> std::string {
-        return of.operation + " " + of.session_id + " " +
-               std::string{to_string(of.state)};
+        return of.operation + " " + of.session_id + " " + std::string{to_string(of.state)};
     }
     [[nodiscard]] static auto apply(const record&, journal::origin) -> result<> { return {}; }
     [[nodiscard]] static auto authenticate(std::string_view bytes) -> result<std::string> {

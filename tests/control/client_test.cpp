@@ -72,7 +72,8 @@ auto answered(const request& asked, std::variant<string, error_code> outcome) ->
 // Until the other side has gone.
 void stay(int connection) {
     char byte = 0;
-    while (::recv(connection, &byte, 1, 0) > 0) {}
+    while (::recv(connection, &byte, 1, 0) > 0) {
+    }
 }
 
 class Client : public testing::Test {
@@ -138,7 +139,9 @@ TEST_F(Client, says_how_to_start_a_service_that_is_not_there) {
         EXPECT_EQ(why.remedy, "start the service with: gloved --config here");
     }
     const auto directory = runtime();
-    { const auto left = test::bound_socket(directory + "/gloved.sock"); }
+    {
+        const auto left = test::bound_socket(directory + "/gloved.sock");
+    }
     (void)::chmod((directory + "/gloved.sock").c_str(), 0600);
     const auto why = refused(directory);
     EXPECT_EQ(why.step, "client.socket");
@@ -169,6 +172,26 @@ TEST_F(Client, asks_nobody_through_a_place_that_is_not_its_own_alone) {
     EXPECT_EQ(refused(directory).step, "client.socket");
     (void)::chmod(socket.c_str(), 0600);
     EXPECT_TRUE(ask(directory));
+}
+
+TEST_F(Client, says_nothing_to_a_process_of_another_user) {
+    if (::geteuid() != 0) return; // nobody else can become another one
+    const auto directory = runtime();
+    const auto listening = test::bound_socket(directory + "/gloved.sock");
+    (void)::chmod((directory + "/gloved.sock").c_str(), 0600);
+    // Whoever listens last is who the kernel names.
+    test::prepared(::seteuid(65534) == 0, "seteuid");
+    const int heard = ::listen(listening.get(), 1);
+    test::prepared(::seteuid(0) == 0, "seteuid");
+    ASSERT_EQ(heard, 0);
+    const auto why = refused(directory);
+    EXPECT_EQ(why.step, "client.peer");
+    EXPECT_EQ(why.code, errc::not_permitted);
+    const sys::unique_fd one{::accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC)};
+    char byte = 0;
+    EXPECT_EQ(::recv(one.get(), &byte, 1, 0), 0);
+    ASSERT_EQ(::listen(listening.get(), 1), 0);
+    EXPECT_EQ(refused(directory, "null", std::chrono::milliseconds{100}).step, "client.deadline");
 }
 
 TEST_F(Client, reads_only_a_secret_of_its_own_alone) {
@@ -233,12 +256,11 @@ TEST_F(Client, an_exchange_ends_by_its_deadline) {
     const auto directory = runtime();
     (void)::unlink((directory + "/gloved.sock").c_str());
     std::atomic<bool> over = false;
-    const scripted_service service{
-        directory,
-        [&](int, const request&) {
-            while (!over) std::this_thread::sleep_for(5ms);
-        },
-        false};
+    const scripted_service service{directory,
+                                   [&](int, const request&) {
+                                       while (!over) std::this_thread::sleep_for(5ms);
+                                   },
+                                   false};
     // More than the socket's buffers hold.
     const auto why = refused(directory, "\"" + string(1'000'000, 'x') + "\"", 300ms);
     over = true;

@@ -17,10 +17,10 @@ using std::string;
 // Placeholders of texts stand within quotes, those of numbers do not.
 auto filled(string text) -> string {
     const std::map<string, string> values{
-        {"@SECRET@", string(64, 'a')},        {"@PLAN_DIGEST@", string(64, 'b')},
-        {"@SCOPE@", string(64, 'd')},         {"@PROJECT@", "/srv/work/proj"},
-        {"@DEADLINE@", "1893456000000"},      {"@PLAN_EXPIRES@", "1893456000001"},
-        {"@CREATED@", "1893456000002"},       {"@EXPOSURE_EXPIRES@", "1893456000003"},
+        {"@SECRET@", string(64, 'a')},   {"@PLAN_DIGEST@", string(64, 'b')},
+        {"@SCOPE@", string(64, 'd')},    {"@PROJECT@", "/srv/work/proj"},
+        {"@DEADLINE@", "1893456000000"}, {"@PLAN_EXPIRES@", "1893456000001"},
+        {"@CREATED@", "1893456000002"},  {"@EXPOSURE_EXPIRES@", "1893456000003"},
     };
     for (const auto& [name, value] : values)
         for (auto at = text.find(name); at != string::npos; at = text.find(name))

@@ -23,7 +23,7 @@
 namespace glove::control {
 
 struct client_settings {
-    std::string runtime_directory; // absolute
+    std::string runtime_directory;              // absolute
     std::chrono::milliseconds patience{10'000}; // for one exchange
     std::string start_hint = "gloved";          // the command that starts the service
 };

@@ -47,8 +47,9 @@ constexpr std::array mends{
     auto read = control::load_service_config(config);
     if (!read) {
         if (read.error().code == errc::not_found)
-            read.error().remedy = "set the service up with gloved --init-state, or name its runtime "
-                                  "directory with --runtime-dir";
+            read.error().remedy =
+                "set the service up with gloved --init-state, or name its runtime "
+                "directory with --runtime-dir";
         return std::unexpected(std::move(read).error());
     }
     out.runtime_directory = std::move(read->runtime_directory);
