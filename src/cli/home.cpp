@@ -1,5 +1,6 @@
 // `glove home`: the homes that agents keep. Everything that it prints of them is the operator's own
 // or Glove's; no name of a file inside of a home is printed, but in the words of an error.
+#include "cli/columns.hpp"
 #include "cli/options.hpp"
 #include "cli/report_error.hpp"
 #include "cli/verbs.hpp"
@@ -79,17 +80,7 @@ using row = std::array<std::string, 6>;
 [[nodiscard]] auto table_of(const std::vector<host::home_facts>& homes) -> std::string {
     std::vector<row> rows{{"NAME", "PROFILE", "PROJECT", "LAST USED", "SIZE", "IN USE"}};
     for (const auto& home : homes) rows.push_back(row_of(home));
-    std::array<std::size_t, std::tuple_size_v<row>> widths{};
-    for (const auto& each : rows)
-        for (std::size_t i = 0; i < each.size(); ++i)
-            widths[i] = std::max(widths[i], each[i].size());
-    std::string out;
-    for (const auto& each : rows) {
-        for (std::size_t i = 0; i + 1 < each.size(); ++i)
-            out.append(each[i]).append(widths[i] - each[i].size() + 2, ' ');
-        out.append(each.back()).append("\n");
-    }
-    return out;
+    return in_columns(rows);
 }
 
 void write_home(wire::json::writer& w, const host::home_facts& home) {

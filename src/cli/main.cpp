@@ -24,6 +24,12 @@ constexpr std::array verb_table{
     verb{"home", "The homes that agents keep: list, show, remove, import", home_verb, declare_home},
     verb{"quarantine", "Move away what a run left at protected places", quarantine_verb,
          declare_quarantine},
+    verb{"session", "Ask gloved for sessions, and fetch their receipts", session_verb,
+         declare_session},
+    verb{"exposure", "Let sessions use a path of this machine for a while", exposure_verb,
+         declare_exposure},
+    verb{"journal", "Verify, show and repair the journals of gloved", journal_verb,
+         declare_journal},
     verb{"completion", "Print a completion script for bash, zsh or fish", completion_verb,
          declare_completion},
 };

@@ -45,6 +45,12 @@ auto home_verb(const invocation& call) -> int;
 void declare_home(CLI::App& app);
 auto quarantine_verb(const invocation& call) -> int;
 void declare_quarantine(CLI::App& app);
+auto session_verb(const invocation& call) -> int;
+void declare_session(CLI::App& app);
+auto exposure_verb(const invocation& call) -> int;
+void declare_exposure(CLI::App& app);
+auto journal_verb(const invocation& call) -> int;
+void declare_journal(CLI::App& app);
 auto completion_verb(const invocation& call) -> int;
 void declare_completion(CLI::App& app);
 

@@ -4,6 +4,7 @@
 #include "supervisor/words.hpp"
 #include <glove/supervisor/exposure.hpp>
 #include <glove/supervisor/exposure_policy.hpp>
+#include <glove/wire/maybe.hpp>
 
 namespace glove::supervisor {
 
@@ -109,25 +110,6 @@ struct flat_record {
     std::string record_hash;
 };
 
-// Empty, or what the other rule says.
-template<auto Rule> struct maybe {
-    [[nodiscard]] constexpr auto form() const -> wire::shape {
-        auto out = Rule.form();
-        out.min = 0;
-        return out;
-    }
-    [[nodiscard]] auto check(const std::string& in, const wire::place& at) const -> result<> {
-        return in.empty() ? result<>{} : Rule.check(in, at);
-    }
-    [[nodiscard]] auto read(const wire::json::value& in, std::string& out,
-                            const wire::place& at) const -> result<> {
-        const auto* text = in.as_string();
-        if (text != nullptr && text->empty()) return {};
-        return Rule.read(in, out, at);
-    }
-    void write(wire::json::writer& out, const std::string& in) const { out.element(in); }
-};
-
 inline constexpr wire::word<std::string_view> kind_words[] = {{"create", "create"},
                                                               {"revoke", "revoke"}};
 inline constexpr wire::word<std::string_view> recorded_state_words[] = {
@@ -135,13 +117,13 @@ inline constexpr wire::word<std::string_view> recorded_state_words[] = {
 
 inline constexpr auto descriptor_fields = wire::table(
     wire::row<&descriptor_in_record::schema_version, version_1>("schema_version"),
-    wire::row<&descriptor_in_record::exposure_id, maybe<exposure_name>{}>("exposure_id"),
+    wire::row<&descriptor_in_record::exposure_id, wire::maybe<exposure_name>{}>("exposure_id"),
     wire::row<&descriptor_in_record::generation, wire::integer{}>("generation"),
-    wire::row<&descriptor_in_record::root_id, maybe<wire::ident>{}>("root_id"),
-    wire::row<&descriptor_in_record::source_identity_digest, maybe<wire::hex64>{}>(
+    wire::row<&descriptor_in_record::root_id, wire::maybe<wire::ident>{}>("root_id"),
+    wire::row<&descriptor_in_record::source_identity_digest, wire::maybe<wire::hex64>{}>(
         "source_identity_digest"),
-    wire::row<&descriptor_in_record::scope_digest, maybe<wire::hex64>{}>("scope_digest"),
-    wire::row<&descriptor_in_record::display_label, maybe<wire::label>{}>("display_label"),
+    wire::row<&descriptor_in_record::scope_digest, wire::maybe<wire::hex64>{}>("scope_digest"),
+    wire::row<&descriptor_in_record::display_label, wire::maybe<wire::label>{}>("display_label"),
     wire::row<&descriptor_in_record::allowed_modes,
               wire::list<wire::record<mode_fields>{}>{0, most_modes}>("allowed_modes"),
     wire::row<&descriptor_in_record::expires_at_ms, wire::integer{}>("expires_at_ms"),
@@ -156,9 +138,10 @@ inline constexpr auto record_fields = wire::table(
     wire::row<&flat_record::descriptor, wire::record<descriptor_fields>{}>("descriptor"),
     wire::row<&flat_record::request_id, wire::ident>("request_id"),
     wire::row<&flat_record::request_digest, wire::hex64>("request_digest"),
-    wire::row<&flat_record::host_path, maybe<wire::absolute_path>{}>("host_path"),
-    wire::row<&flat_record::parent_identity_digest, maybe<wire::hex64>{}>("parent_identity_digest"),
-    wire::row<&flat_record::exposure_id, maybe<exposure_name>{}>("exposure_id"),
+    wire::row<&flat_record::host_path, wire::maybe<wire::absolute_path>{}>("host_path"),
+    wire::row<&flat_record::parent_identity_digest, wire::maybe<wire::hex64>{}>(
+        "parent_identity_digest"),
+    wire::row<&flat_record::exposure_id, wire::maybe<exposure_name>{}>("exposure_id"),
     wire::row<&flat_record::generation, wire::integer{}>("generation"),
     wire::row<&flat_record::state, wire::choice<recorded_state_words>{}>("state"),
     wire::row<&flat_record::revoked_at_ms, wire::integer{}>("revoked_at_ms"),

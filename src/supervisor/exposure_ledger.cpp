@@ -178,10 +178,10 @@ auto exposure_ledger::restore(const exposure_snapshot& from) -> result<exposure_
     return out;
 }
 
-void exposure_ledger::forget_dead(std::uint64_t now_ms) {
+void exposure_ledger::forget_dead(std::uint64_t now_ms, std::size_t most_kept) {
     auto order = snapshot().kept;
     for (const auto& old : order) {
-        if (kept_.size() <= most_exposures / 2) return;
+        if (kept_.size() <= most_kept) return;
         const auto at = kept_.find(subject_of(old.created));
         if (is_newest(at->second) && state_of(at->second, now_ms) == exposure_state::active)
             continue;

@@ -9,6 +9,7 @@ sees it fire. What a document declares:
   ```console run      lines that start with "$ " are run, in order, one shell for each document, in a home
                       of their own that the text calls /home/you. Lines below one are its output, where
                       "..." stands for anything; without such lines it must succeed.
+  ```json file=NAME   is put into that home first, as the file NAME of its owner alone.
   <!-- table: NAME --> / <!-- list: NAME -->
                       what follows repeats the program, and must be equal to it.
 """
@@ -88,8 +89,8 @@ def links(project):
 # -- options ----------------------------------------------------------------------------------------
 
 # Each has a page docs/VERB.md with a table of its options, and a manual page.
-VERBS = ("exec", "run", "mcp", "doctor", "log", "profile", "home", "quarantine")
-PAGES = {"profile": "docs/profiles.md", "home": "docs/homes.md"}  # that are not called like the verb
+VERBS = ("exec", "run", "mcp", "doctor", "log", "profile", "home", "quarantine", "session", "exposure", "journal")
+PAGES = {"profile": "docs/profiles.md", "home": "docs/homes.md", "journal": "docs/journal-format.md"}  # that are not called like the verb
 
 
 def real_options(project, verb="exec"):
@@ -124,9 +125,30 @@ def manual_described(text):
     return set(re.findall(r"^\.TP\n\.B[IR]? .*?(--[a-z-]+)", text.replace("\\-", "-"), re.M))
 
 
+def service_options(project):
+    done = subprocess.run([os.path.join(os.path.dirname(project.glove), "gloved"), "--help"], text=True,
+                          capture_output=True, check=False)
+    return set(re.findall(r"^  (?:-\w, )?(--[a-z-]+)", done.stdout.partition("Options:")[2], re.M))
+
+
+def options_of_the_service(project):
+    page, sheet, real = "docs/gloved.md", "docs/man/gloved.8", service_options(project)
+    if len(real) < 10:
+        yield "gloved --help", "could not be read"
+    table = set(OPTION.findall(" ".join(row[0] for row in table_rows(project.texts[page], "gloved-options"))))
+    for name, described in ((page, table), (sheet, manual_described(project.texts[sheet]))):
+        for word in sorted(real - described):
+            yield name, f"does not describe {word}"
+        for word in sorted(described - real):
+            yield name, f"describes {word}, which gloved does not have"
+    for word in sorted(manual_options(project.texts[sheet]) - real):
+        yield sheet, f"names {word}, which gloved does not have"
+
+
 def options(project):
     real = {verb: real_options(project, verb) for verb in VERBS}
-    every = set().union(*real.values()) | {"--version"}
+    every = set().union(*real.values()) | {"--version"} | service_options(project)
+    yield from options_of_the_service(project)
     if len(real["exec"]) < 10:
         yield "glove exec --help", "could not be read"
     for name, text in project.pages().items():
@@ -375,6 +397,33 @@ def journal_steps(project):
     return sorted({step for text in texts for step in re.findall(r'"(journal\.\w+)"', text)})
 
 
+def control_methods(project):
+    """The rows of src/control/methods.cpp."""
+    source = project.read("src/control/methods.cpp")
+    sizes = {name: int(digits) << int(shift or 0) for name, digits, shift in
+             re.findall(r"constexpr std::size_t (\w+) = (\d+)(?:UL << (\d+))?;",
+                        source + project.read("include/glove/control/protocol.hpp"))}
+    parts = dict(re.findall(r'case (\w+): return "([^"]*)";', source))
+    text = r'((?:"[^"]*"\s*)+)'
+    rows = re.findall(rf'method\{{"(\w+)", (\w+), key_rule::(\w+), (\w+),\s*phase::(\w+),\s*{text},\s*{text},', source)
+    if len(rows) != source.count("method{\""):
+        raise ValueError("a row of the methods cannot be read")
+    for name, part, key, size, when, *words in rows:
+        yield [f"`{name}`", parts[part], key, str(sizes[size]), when,
+               *("".join(re.findall(r'"([^"]*)"', word)) for word in words)]
+
+
+def control_errors(project):
+    """The rows of src/control/answer.cpp."""
+    rows = re.findall(r'row\{\w+, "(\w+)",\s*"([^"]*)"\}', project.read("src/control/answer.cpp"))
+    return [[f"`{code}`", message] for code, message in rows]
+
+
+def config_members(project):
+    """The rows of the service's configuration."""
+    return re.findall(r'&service_config::\w+,[^"]*"(\w+)"', project.read("src/control/service_config_fields.hpp"))
+
+
 def expected_tables(project):
     """(page, table, what its rows begin with)."""
     exec_page, story = "docs/exec.md", "docs/architecture.md"
@@ -403,6 +452,9 @@ def expected_tables(project):
     journals = "docs/journal-format.md"
     yield journals, "journals", list(journal_formats(project))
     yield journals, "journal-steps", [[f"`{step}`"] for step in journal_steps(project)]
+    yield "docs/protocol.md", "methods", list(control_methods(project))
+    yield "docs/protocol.md", "error-codes", control_errors(project)
+    yield "docs/gloved.md", "config-members", [[f"`{name}`"] for name in config_members(project)]
     yield story, "components", [[f"`{name}`"] for name in folders]
 
 
@@ -523,6 +575,14 @@ def commands(text):
             yield shown
 
 
+def files_of(text):
+    """(name, content) of the files that a page begins with."""
+    for info, body in FENCE.findall(text):
+        for word in info.split():
+            if word.startswith("file="):
+                yield word.removeprefix("file="), body
+
+
 def matches(wanted, got):
     """Whether the output is as shown; a line "..." stands for any lines, "..." in a line for any words."""
     pattern = ""
@@ -531,12 +591,16 @@ def matches(wanted, got):
     return re.fullmatch(pattern, got if got.endswith("\n") or not got else got + "\n") is not None
 
 
-def transcript(project, shown, folder):
+def transcript(project, shown, folder, files=()):
     """Runs the commands in one shell; yields (output, status) of each that was reached."""
     home, programs = folder + "/home", folder + "/bin"
     os.makedirs(home)
     os.makedirs(programs)
-    os.symlink(project.glove, programs + "/glove")
+    for program in ("glove", "gloved"):
+        os.symlink(os.path.join(os.path.dirname(project.glove), program), f"{programs}/{program}")
+    for name, body in files:
+        with open(os.open(f"{home}/{name}", os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8") as file:
+            file.write(body.replace(HOME_IN_TEXT, home))
     mark = "docs-" + os.urandom(8).hex()
     script = ["cd", "kept=0"]
     for command, _ in shown:
@@ -563,7 +627,7 @@ def runs(project):
             continue
         count += len(shown)
         with tempfile.TemporaryDirectory(prefix="glove-docs.") as folder:
-            results = transcript(project, shown, folder)
+            results = transcript(project, shown, folder, files_of(text))
         if len(results) != len(shown):
             yield name, f"`{shown[len(results)][0]}` did not come to an end"
         for (command, wanted), (got, status) in zip(shown, results):

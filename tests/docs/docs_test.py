@@ -67,6 +67,17 @@ class Rules(unittest.TestCase):
         self.fires("options", "docs/man/glove-doctor.1", ".B \\-\\-json\nPrint", ".B \\-\\-jason\nPrint", "describes --jason")
         self.fires("options", "docs/man/glove.1", "\\-\\-explain", "\\-\\-tell", "names --tell")
 
+    def test_options_of_the_service(self):
+        page, sheet = "docs/gloved.md", "docs/man/gloved.8"
+        self.fires("options", page, "| `--journal FILE`", "| `--jurnal FILE`", "describes --jurnal")
+        self.fires("options", page, "| `-V`, `--version`", "| `-V`", "does not describe --version")
+        self.fires("options", sheet, ".BI \\-\\-journal", ".BI \\-\\-jurnal", "does not describe --journal")
+        self.fires("options", sheet, "Needs a session policy.", "Needs \\-\\-policy.", "names --policy")
+        self.fires("tables", page, "| `audit_key` |", "| `audit_keys` |", "config-members")
+        self.project.glove = "/bin/false"
+        self.assertIn("gloved --help: could not be read",
+                      [f"{name}: {words}" for name, words in docs.options_of_the_service(self.project)])
+
     def test_options_that_are_not_described(self):
         for option in docs.real_options(self.project) - {"--help"}:
             self.fires("options", EXEC, f"| `{option}", "| `--other", f"does not describe {option}")

@@ -12,7 +12,7 @@ import unittest
 
 FOLDER, BUILD = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 PACKAGE, = glob.glob(FOLDER + "/*.deb")
-PROGRAMS = ("/usr/bin/glove", *(f"/usr/libexec/glove/glove-{name}" for name in ("egress", "mcp", "mediator", "ssh-agent")))
+PROGRAMS = ("/usr/bin/glove", "/usr/bin/gloved", *(f"/usr/libexec/glove/glove-{name}" for name in ("control", "egress", "mcp", "mediator", "ssh-agent")))
 SOURCE = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 
 

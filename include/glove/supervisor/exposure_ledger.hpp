@@ -78,10 +78,10 @@ public:
     [[nodiscard]] auto newest() const -> std::vector<const kept_exposure*>;
     [[nodiscard]] auto is_newest(const kept_exposure& kept) const -> bool;
     [[nodiscard]] auto full() const noexcept -> bool { return kept_.size() >= most_exposures; }
-    // Forgets dead generations, the oldest first, until half of the room is free. Their request ids
-    // are free afterwards, their generations are not. Only for a journal that begins anew with the
-    // snapshot after it.
-    void forget_dead(std::uint64_t now_ms);
+    // Forgets dead generations, the oldest first, until no more are kept than that. Their request
+    // ids are free afterwards, their generations are not. Only for a journal that begins anew with
+    // the snapshot after it.
+    void forget_dead(std::uint64_t now_ms, std::size_t most_kept = most_exposures / 2);
 
 private:
     struct request {

@@ -1,0 +1,110 @@
+#include "cli/control_words.hpp"
+#include "cli/values.hpp"
+#include <CLI/CLI.hpp>
+
+namespace glove::cli {
+
+namespace {
+
+constexpr const char* statuses =
+    "\n\nExit status: 0 done, 1 the answer is no, 2 usage, 125 it could not be done.";
+
+void declare_service(CLI::App& app, service_words& words) {
+    app.add_option("--config", words.config, "The configuration of gloved")->type_name("FILE");
+    app.add_option("--runtime-dir", words.runtime_directory,
+                   "Where gloved listens, when not where the configuration says")
+        ->type_name("DIR");
+    app.add_option("--timeout", words.patience_ms, "How long an answer may take (default 10s)")
+        ->type_name("TIME")
+        ->transform(duration());
+    app.add_flag("--json", words.json, "Print JSON");
+}
+void declare_request_key(CLI::App& app, std::string& into) {
+    app.add_option("--request-key", into, "Of a change: the same key again is the same request")
+        ->type_name("KEY");
+}
+
+} // namespace
+
+void declare(CLI::App& app, session_words& words) {
+    app.description("Ask gloved for sessions, and fetch the receipts of those that are over.");
+    app.add_option("ACTION", words.action, "validate, create, list, status, receipts or ack");
+    app.add_option("FILE", words.words,
+                   "The session, where there is one; the plan, or - for stdin");
+    declare_service(app, words.service);
+    app.add_option("--digest", words.digest, "With create: the controller's digest of the plan")
+        ->type_name("HEX");
+    declare_request_key(app, words.request_key);
+    app.add_option("--after", words.after, "With list: those behind this one")->type_name("NAME");
+    app.add_option("--limit", words.limit, "With list: at most N")
+        ->type_name("N")
+        ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{100'000}).description(""));
+    app.add_option("--key", words.key, "With receipts: the audit key, to verify them with")
+        ->type_name("FILE");
+    app.add_option("--anchor", words.anchor, "With receipts and ack: how far they are verified")
+        ->type_name("FILE");
+    app.footer(
+        std::string{
+            "receipts: prints those behind the anchor; with --key it verifies them first,\n"
+            "          and moves the anchor. ack tells gloved that the anchor's are safe.\n\n"
+            "Examples:\n"
+            "  glove session validate plan.json\n"
+            "  glove session create work-1 plan.json --digest \"$DIGEST\"\n"
+            "  glove session list\n"
+            "  glove session receipts --key ~/.local/state/glove/audit.key"} +
+        statuses);
+}
+
+void declare(CLI::App& app, exposure_words& words) {
+    app.description("Let sessions use a path of this machine for a while.");
+    app.add_option("ACTION", words.action, "create, list or revoke");
+    app.add_option("FILE", words.words, "The exposure's name; with create, the path as well");
+    declare_service(app, words.service);
+    app.add_option("--root", words.root,
+                   "With create: the root of the policy that the path is below")
+        ->type_name("NAME");
+    app.add_option("--label", words.label, "With create: what people call it")->type_name("TEXT");
+    repeatable(app, "--allow", words.modes, "MODE",
+               "With create: read, copy=SIZE or retain=SIZE (default read)");
+    repeatable(app, "--template", words.templates, "NAME",
+               "With create: a runtime template that may use it");
+    app.add_option("--ttl", words.ttl_ms, "With create: how long it lasts (default 1h)")
+        ->type_name("TIME")
+        ->transform(duration());
+    app.add_option("--generation", words.generation, "With revoke: which (default the newest)")
+        ->type_name("N")
+        ->check(CLI::PositiveNumber.description(""));
+    declare_request_key(app, words.request_key);
+    app.footer(std::string{"copy: sessions write to a copy that is dropped; retain: to one that "
+                           "is kept.\n\n"
+                           "Examples:\n"
+                           "  glove exposure create demo ~/src/demo --root projects "
+                           "--template codex-safe\n"
+                           "  glove exposure create demo ~/src/demo --root projects "
+                           "--template codex-safe --allow copy=1G\n"
+                           "  glove exposure list\n"
+                           "  glove exposure revoke demo"} +
+               statuses);
+}
+
+void declare(CLI::App& app, journal_words& words) {
+    app.description("Look into the journals of gloved, and mend one that was cut short.");
+    app.add_option("ACTION", words.action, "verify, show or repair");
+    app.add_option("FILE", words.words, "The journals; repair takes one");
+    app.add_option("--key", words.key, "The audit key, which a receipt journal needs")
+        ->type_name("FILE");
+    app.add_flag("--cut", words.cut, "With repair: cut off what it found behind the last record");
+    app.add_flag("--accept-loss", words.accept_loss,
+                 "With repair --cut: go on though acknowledged records are gone");
+    app.add_flag("--json", words.json, "With verify and show: print JSON");
+    app.footer(std::string{"repair only says what it would cut, unless --cut is given. gloved "
+                           "must not run then.\n\n"
+                           "Examples:\n"
+                           "  glove journal verify ~/.local/state/glove/sessions.journal\n"
+                           "  glove journal show --json ~/.local/state/glove/sessions.journal\n"
+                           "  glove journal verify --key audit.key receipts.journal\n"
+                           "  glove journal repair sessions.journal"} +
+               statuses);
+}
+
+} // namespace glove::cli

@@ -1,0 +1,312 @@
+// One thread accepts, reads and writes; workers answer. A connection belongs to exactly one of the
+// two at a time.
+#include "control/worker_pool.hpp"
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <exception>
+#include <glove/control/server.hpp>
+#include <map>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace glove::control {
+
+namespace {
+
+using std::chrono::milliseconds;
+using time = std::chrono::nanoseconds;
+using job = worker_pool::job;
+using outcome = exchange::outcome;
+
+[[nodiscard]] auto check(const server_settings& how) -> result<> {
+    if (how.exchange < least_exchange || how.exchange > most_exchange)
+        return fail(errc::invalid_input, "server.settings",
+                    std::to_string(how.exchange.count()) +
+                        " ms for an exchange; 1 to 60000 are possible");
+    if (how.connections == 0 || how.workers == 0 || how.large_frames == 0)
+        return fail(errc::invalid_input, "server.settings", "a bound is 0");
+    return {};
+}
+
+// By the kernel, before a byte is read.
+[[nodiscard]] auto check_peer(sys::fd_ref socket) -> result<> {
+    ::ucred peer{};
+    ::socklen_t size = sizeof peer;
+    if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
+        return fail_os("peer.credentials");
+    if (peer.uid == ::geteuid() && peer.pid > 0) return {};
+    return fail(errc::not_permitted, "peer.user",
+                "uid " + std::to_string(peer.uid) + ", process " + std::to_string(peer.pid) +
+                    "; only uid " + std::to_string(::geteuid()) + " is served");
+}
+
+// Nothing is wrong with the listener: what is short comes back.
+[[nodiscard]] auto is_passing(int os) -> bool {
+    constexpr std::array passing{EMFILE, ENFILE, ENOBUFS, ENOMEM, ECONNABORTED, EPERM, EPROTO};
+    return std::ranges::find(passing, os) != passing.end();
+}
+
+} // namespace
+
+struct server::state {
+    state(sys::unique_fd socket, const server_settings& settings, answerer& by,
+          const sys::clock& at, service_log& to)
+        : how{settings}, answers{by}, clock{at}, log{to}, listener{std::move(socket)} {}
+
+    [[nodiscard]] auto open() -> result<> {
+        events = sys::unique_fd{::epoll_create1(EPOLL_CLOEXEC)};
+        finished = sys::unique_fd{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
+        if (!events || !finished) return fail_os("server.open");
+        GLOVE_CHECK(watch(finished, EPOLLIN, &finished));
+        GLOVE_CHECK(start_accepting());
+        workers = std::make_unique<worker_pool>(
+            how.workers, how.connections, [this](exchange& one) { work(one); }, [this] { wake(); });
+        return {};
+    }
+
+    // What workers do.
+    void work(exchange& one) {
+        try {
+            one.end_work(answers.answer_to(one.body(), one.arrived()), clock.monotonic());
+            (void)one.write_some(); // mostly all of it; the loop does the rest
+        } catch (const std::exception& thrown) {
+            log.write({.name = "request.failed", .text = thrown.what()});
+            one.end_work({}, clock.monotonic());
+        }
+    }
+    void wake() const {
+        const std::uint64_t once = 1;
+        (void)!::write(finished.get(), &once, sizeof once);
+    }
+
+    // What is watched. The pointer says what an event is about.
+    [[nodiscard]] auto watch(sys::fd_ref what, std::uint32_t wanted, void* about) const
+        -> result<> {
+        ::epoll_event event{.events = wanted, .data = {.ptr = about}};
+        if (::epoll_ctl(events.get(), EPOLL_CTL_ADD, what.get(), &event) != 0)
+            return fail_os("server.watch");
+        return {};
+    }
+    void unwatch(sys::fd_ref what) const {
+        (void)::epoll_ctl(events.get(), EPOLL_CTL_DEL, what.get(), nullptr);
+    }
+    [[nodiscard]] auto start_accepting() -> result<> {
+        if (!accepting) GLOVE_CHECK(watch(listener, EPOLLIN, &listener));
+        accepting = true;
+        return {};
+    }
+    void stop_accepting() {
+        if (accepting) unwatch(listener);
+        accepting = false;
+    }
+    [[nodiscard]] auto has_room() const -> bool {
+        return open_now.size() + working < how.connections;
+    }
+
+    // Connections.
+    [[nodiscard]] auto accept_some() -> result<> {
+        while (has_room()) {
+            sys::unique_fd socket{
+                ::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
+            if (socket) {
+                take(std::move(socket));
+            } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+                return {};
+            } else if (is_passing(errno)) {
+                const error why{classify(errno), "server.accept", errno, "tried again soon", {}};
+                log.write({.name = "accept.paused", .why = &why});
+                accept_again = clock.monotonic() + milliseconds{100};
+                break;
+            } else if (errno != EINTR) return fail_os("server.accept");
+        }
+        stop_accepting();
+        return {};
+    }
+
+    void take(sys::unique_fd socket) {
+        if (const auto peer = check_peer(socket); !peer) return tell(peer.error());
+        auto one = std::make_unique<exchange>(std::move(socket), clock.monotonic() + how.exchange);
+        const auto watched = watch(one->socket(), EPOLLIN, one.get());
+        if (!watched) return tell(watched.error());
+        open_now.emplace(one.get(), std::move(one));
+    }
+    void tell(const error& why) const { log.write({.name = "connection.dropped", .why = &why}); }
+
+    [[nodiscard]] auto remove(exchange& one) -> job {
+        unwatch(one.socket());
+        auto at = open_now.extract(&one);
+        return std::move(at.mapped());
+    }
+    void drop(exchange& one) {
+        const auto gone = remove(one);
+        forget(*gone);
+    }
+    void forget(const exchange& gone) {
+        if (!gone.is_large() || gone.at() == exchange::step::waiting) return;
+        --large;
+        for (auto& [key, one] : open_now)
+            if (one->at() == exchange::step::waiting) return grant(*one);
+    }
+    void grant(exchange& one) {
+        ++large;
+        one.go_on();
+        if (!watch(one.socket(), EPOLLIN, &one)) drop(one);
+    }
+
+    void step(exchange& one) {
+        const bool reads = one.at() == exchange::step::reading;
+        switch (reads ? one.read_some() : one.write_some()) {
+        case outcome::more: return;
+        case outcome::large: return hold(one);
+        case outcome::arrived: return hand_over(one);
+        case outcome::failed: return fail_one(one, reads);
+        case outcome::done:
+        case outcome::left: return drop(one);
+        }
+    }
+    void hold(exchange& one) {
+        unwatch(one.socket());
+        if (large < how.large_frames) grant(one);
+    }
+    void hand_over(exchange& one) {
+        auto mine = remove(one);
+        mine->begin_work({clock.monotonic(), clock.wall()});
+        ++working;
+        if (workers->put(mine)) return; // always: there are no more of them than connections
+        --working;
+        forget(*mine);
+    }
+    // A frame that is none is answered like a request that is none.
+    void fail_one(exchange& one, bool reads) {
+        if (!reads || !one.why().step.starts_with("frame.")) {
+            tell(one.why());
+            return drop(one);
+        }
+        auto mine = remove(one);
+        mine->begin_work({clock.monotonic(), clock.wall()});
+        mine->end_work(answers.answer_to_no_frame(mine->why()), clock.monotonic());
+        send_rest(std::move(mine));
+    }
+    void take_back() {
+        std::uint64_t count = 0;
+        (void)!::read(finished.get(), &count, sizeof count);
+        for (auto& one : workers->finished()) {
+            --working;
+            send_rest(std::move(one));
+        }
+    }
+    void send_rest(job mine) {
+        auto& one = *mine;
+        const auto now = one.write_some();
+        if (now == outcome::failed) tell(one.why());
+        if (now != outcome::more) return forget(one);
+        open_now.emplace(&one, std::move(mine));
+        if (!watch(one.socket(), EPOLLOUT, &one)) drop(one);
+    }
+
+    // Time.
+    void expire(time now) {
+        std::vector<exchange*> late;
+        for (auto& [key, one] : open_now)
+            if (one->deadline() <= now) late.push_back(key);
+        for (auto* one : late) {
+            tell({errc::timed_out,
+                  "exchange.deadline",
+                  0,
+                  one->at() == exchange::step::writing ? "the client does not take its answer"
+                                                       : "the request did not arrive as a whole",
+                  {}});
+            drop(*one);
+        }
+    }
+    [[nodiscard]] auto wait_ms(time now) const -> int {
+        auto next = stop_at.value_or(time::max());
+        for (const auto& [key, one] : open_now) next = std::min(next, one->deadline());
+        if (accept_again) next = std::min(next, *accept_again);
+        if (next == time::max()) return -1;
+        const auto left = std::chrono::ceil<milliseconds>(next - now);
+        return static_cast<int>(std::clamp<long>(left.count(), 0, 60'000));
+    }
+
+    // The end.
+    void begin_to_stop(time now) {
+        stop_at = now + how.grace;
+        stop_accepting();
+        listener = {}; // who waits in the backlog is told at once
+        std::vector<exchange*> unread;
+        for (auto& [key, one] : open_now)
+            if (one->at() != exchange::step::writing) unread.push_back(key);
+        for (auto* one : unread) drop(*one);
+    }
+    [[nodiscard]] auto is_over(time now) const -> bool {
+        return stop_at && ((open_now.empty() && working == 0) || now >= *stop_at);
+    }
+
+    [[nodiscard]] auto resume(time now) -> result<> {
+        if (stop_at || !has_room() || (accept_again && now < *accept_again)) return {};
+        accept_again.reset();
+        return start_accepting();
+    }
+
+    [[nodiscard]] auto run(sys::fd_ref stop, const std::function<void()>& stopping)
+        -> result<ending> {
+        int stop_tag = 0;
+        GLOVE_CHECK(watch(stop, EPOLLIN, &stop_tag));
+        std::array<::epoll_event, 128> ready{};
+        for (;;) {
+            const auto now = clock.monotonic();
+            if (is_over(now)) return working == 0 ? ending::clean : ending::late;
+            const int count = ::epoll_wait(events.get(), ready.data(), ready.size(), wait_ms(now));
+            if (count < 0 && errno != EINTR) return fail_os("server.wait");
+            bool accepts = false;
+            for (int i = 0; i < count; ++i) {
+                void* about = ready[static_cast<std::size_t>(i)].data.ptr;
+                if (about == &stop_tag) {
+                    unwatch(stop);
+                    if (stopping) stopping();
+                    begin_to_stop(clock.monotonic());
+                    break; // what else was ready may be gone
+                }
+                if (about == &finished) take_back();
+                else if (about == &listener) accepts = true;
+                else step(*static_cast<exchange*>(about));
+            }
+            if (accepts && !stop_at) GLOVE_CHECK(accept_some());
+            expire(clock.monotonic());
+            GLOVE_CHECK(resume(clock.monotonic()));
+        }
+    }
+
+    const server_settings how;
+    answerer& answers;
+    const sys::clock& clock;
+    service_log& log;
+    sys::unique_fd listener, events, finished;
+    std::map<exchange*, job> open_now;
+    std::size_t working = 0; // with a worker
+    std::size_t large = 0;   // frames that are held
+    bool accepting = false;
+    std::optional<time> accept_again;
+    std::optional<time> stop_at;
+    std::unique_ptr<worker_pool> workers; // last: they use all of the above
+};
+
+server::server(std::unique_ptr<state> owned) : state_{std::move(owned)} {}
+server::~server() = default;
+
+auto server::open(sys::unique_fd listener, const server_settings& how, answerer& answers,
+                  const sys::clock& clock, service_log& log) -> result<std::unique_ptr<server>> {
+    GLOVE_CHECK(check(how));
+    auto made = std::make_unique<state>(std::move(listener), how, answers, clock, log);
+    GLOVE_CHECK(made->open());
+    return std::unique_ptr<server>{new server{std::move(made)}};
+}
+
+auto server::run(sys::fd_ref stop, const std::function<void()>& stopping) -> result<ending> {
+    return state_->run(stop, stopping);
+}
+
+} // namespace glove::control

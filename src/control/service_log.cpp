@@ -1,0 +1,74 @@
+#include <cerrno>
+#include <glove/control/service_log.hpp>
+#include <glove/sys/clock.hpp>
+#include <glove/sys/standard_error.hpp>
+#include <glove/wire/json_writer.hpp>
+#include <mutex>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace glove::control {
+
+auto line_of(const log_event& event, std::uint64_t wall_ms) -> std::string {
+    std::string out;
+    wire::json::writer to{out};
+    const auto put = [&](std::string_view name, std::string_view value) {
+        if (!value.empty()) to.member(name, value);
+    };
+    to.begin_object();
+    to.member("time_ms", wall_ms);
+    put("event", event.name);
+    put("method", event.method);
+    put("request", event.request);
+    put("code", event.code);
+    if (event.why != nullptr) {
+        put("step", event.why->step);
+        put("error", to_string(event.why->code));
+        if (event.why->os != 0) to.member("errno", event.why->os);
+        put("detail", event.why->detail);
+        put("remedy", event.why->remedy);
+    }
+    put("text", event.text);
+    to.end_object();
+    out += '\n';
+    return out;
+}
+
+struct standard_error_log::state {
+    // Whether the whole line went out.
+    [[nodiscard]] auto put(std::string_view line) const -> bool {
+        ssize_t wrote = -1;
+        do {
+            if (stream.is_socket)
+                wrote = ::send(2, line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+            else if (!stream.can_wait) wrote = ::write(2, line.data(), line.size());
+            else if (stream.own) wrote = ::write(stream.own.get(), line.data(), line.size());
+        } while (wrote < 0 && errno == EINTR);
+        return wrote > 0;
+    }
+
+    sys::error_stream stream;
+    sys::system_clock clock;
+    std::mutex lock;
+    std::uint64_t lost = 0;
+};
+
+standard_error_log::standard_error_log() : state_{std::make_unique<state>()} {}
+standard_error_log::~standard_error_log() = default;
+
+void standard_error_log::write(const log_event& event) {
+    const auto now_ms = static_cast<std::uint64_t>(state_->clock.wall().count()) / 1'000'000;
+    const auto line = line_of(event, now_ms);
+    const std::lock_guard held{state_->lock};
+    if (state_->lost > 0) {
+        const auto text = std::to_string(state_->lost) + " lines found no room";
+        if (!state_->put(line_of({.name = "log.lost", .text = text}, now_ms))) {
+            ++state_->lost;
+            return;
+        }
+        state_->lost = 0;
+    }
+    if (!state_->put(line)) ++state_->lost;
+}
+
+} // namespace glove::control

@@ -1,0 +1,84 @@
+// A record with every member as long as its row allows, in the same encoding as the real ones. It
+// is no legal record: it has what no two ends have together.
+#include "control/session_room.hpp"
+#include "control/session_fields.hpp"
+
+namespace glove::control {
+
+namespace {
+
+constexpr auto most = std::numeric_limits<std::uint64_t>::max();
+
+[[nodiscard]] auto ident() -> std::string { return std::string(wire::ident.max, 'a'); }
+[[nodiscard]] auto digest() -> std::string { return std::string(64, 'a'); }
+
+[[nodiscard]] auto longest_filesystem(const plan_facts& plan) -> filesystem_identity {
+    return {1, most, {plan.most_partitions, {std::string(wire::alias.max, 'a'), most}}};
+}
+
+[[nodiscard]] auto longest_life(const session_record& of, const plan_facts& plan)
+    -> session_record {
+    session_record out = of;
+    out.sequence = most;
+    out.operation = "mark_refinement_exited";
+    out.idempotency_key = ident();
+    out.state = session_state::preparing; // the longest word
+    out.authorization_id = ident();
+    out.authorized_at_ms = out.authorization_expires_at_ms = most;
+    out.launch_profile_digest = digest();
+    out.starting_at_ms = out.running_at_ms = out.stopping_at_ms = most;
+    out.process = {1,
+                   std::numeric_limits<std::uint32_t>::max(),
+                   std::string(boot_id_bytes, 'a'),
+                   most,
+                   most,
+                   most,
+                   digest()};
+    out.cgroup = cgroup_identity{1, most, most};
+    out.filesystem = longest_filesystem(plan);
+    out.managed_runtime = managed_runtime_identity{1, "apple_container", ident(), digest()};
+    out.failure_code = "recovered_without_process";
+    out.finished_at_ms = out.receipt_started_at_ms = out.receipt_sequence = most;
+    out.receipt_key_id = out.receipt_digest = digest();
+    out.receipt_previous_hmac = out.receipt_hmac = digest();
+    out.termination_cause = "terminal_output_limit";
+    out.exit_code = 255;
+    out.previous_hash = out.this_hash = out.request_digest = digest();
+    return out;
+}
+
+[[nodiscard]] auto size_of(const session_record& what) -> std::size_t {
+    std::string out;
+    wire::json::writer to{out};
+    wire::write_object(to, what, session_fields);
+    return out.size();
+}
+
+} // namespace
+
+auto longest_record(const session_record& of, const plan_facts& plan) -> std::size_t {
+    return size_of(longest_life(of, plan));
+}
+
+auto longest_decision(const session_record& of, const plan_facts& plan) -> std::size_t {
+    auto out = longest_life(of, plan);
+    out.operation = disposition_operation;
+    out.intent = observation_intent{.schema = ident(),
+                                    .intent_id = ident(),
+                                    .observation = ident(),
+                                    .value_digest = digest(),
+                                    .item_count = most,
+                                    .intent_digest = digest(),
+                                    .profile_digest = digest(),
+                                    .runtime_id = ident(),
+                                    .projection_digest = digest(),
+                                    .channel_id = ident(),
+                                    .channel_generation = most,
+                                    .issued_at_ms = most,
+                                    .expires_at_ms = most,
+                                    .disposition = intent_disposition::accepted,
+                                    .decided_at_ms = most};
+    return size_of(out);
+}
+
+} // namespace glove::control

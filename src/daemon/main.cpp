@@ -1,0 +1,125 @@
+// `gloved`: the control service of one user.
+//
+// Guarantees: whatever a client does, the service goes on; SIGTERM and SIGINT end it after what is
+// being answered; no core file ever holds the keys that it works with. It starts nothing, takes no
+// privilege and reads no variable of the environment but $NOTIFY_SOCKET and, with --init-state, the
+// places of the user's directories.
+#include "daemon/composition.hpp"
+#include "daemon/init_state.hpp"
+#include "daemon/notify.hpp"
+#include "daemon/options.hpp"
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <glove/base/error_text.hpp>
+#include <glove/control/runtime_directory.hpp>
+#include <glove/control/server.hpp>
+#include <glove/run/exec.hpp>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace glove::daemon {
+
+namespace {
+
+enum class status : int { clean = 0, failed = 1, usage = 2 };
+
+// The signals that end the service, as a descriptor. Before any thread is made, so that all have
+// them blocked.
+[[nodiscard]] auto stop_signals() -> result<sys::unique_fd> {
+    ::sigset_t set{};
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    if (::sigprocmask(SIG_BLOCK, &set, nullptr) != 0) return fail_os("start.signals");
+    sys::unique_fd out{::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)};
+    if (!out) return fail_os("start.signals");
+    return out;
+}
+
+[[nodiscard]] auto harden() -> result<> {
+    (void)::umask(0077);
+    const ::rlimit none{0, 0};
+    if (::setrlimit(RLIMIT_CORE, &none) != 0) return fail_os("start.no_core");
+    return {};
+}
+
+[[nodiscard]] auto settings_of(const invocation& asked) -> result<control::service_config> {
+    if (!asked.config_file) return asked.settings;
+    return control::load_service_config(*asked.config_file);
+}
+
+[[nodiscard]] auto server_settings_of(const control::service_config& config)
+    -> control::server_settings {
+    control::server_settings out;
+    if (config.exchange_timeout_ms)
+        out.exchange = std::chrono::milliseconds{*config.exchange_timeout_ms};
+    return out;
+}
+
+[[nodiscard]] auto serve(const invocation& asked) -> result<control::ending> {
+    const sys::system_clock clock;
+    sys::system_entropy random;
+    control::standard_error_log log;
+    GLOVE_CHECK(harden());
+    GLOVE_TRY(const auto config, settings_of(asked));
+    GLOVE_TRY(const auto stop, stop_signals());
+    GLOVE_TRY(auto place, control::runtime_directory::open(config.runtime_directory));
+    GLOVE_TRY(const auto made, composition::open(config, clock, log));
+    GLOVE_TRY(auto secret, place.renew_secret(random));
+    control::service answers{made->parts(), std::move(secret)};
+    GLOVE_TRY(auto listener, place.listen());
+    GLOVE_TRY(const auto server,
+              control::server::open(std::move(listener), server_settings_of(config), answers, clock,
+                                    log));
+    log.write({.name = "service.ready", .text = config.runtime_directory});
+    notify("READY=1");
+    GLOVE_TRY(const auto ending, server->run(stop, [] { notify("STOPPING=1"); }));
+    log.write({.name = "service.stopped"});
+    // A worker that does not come back would be waited for: only the end of the process ends it.
+    if (ending == control::ending::late) std::_Exit(static_cast<int>(status::failed));
+    return ending;
+}
+
+[[nodiscard]] auto initialise(const invocation& asked) -> result<> {
+    sys::system_entropy random;
+    GLOVE_TRY(const auto made, init_state(asked.config_file, random));
+    for (const auto& one : made)
+        (void)std::printf("%s %s\n", one.is_new ? "made" : "kept", one.path.c_str());
+    return {};
+}
+
+[[nodiscard]] auto report(const error& problem, status as) -> int {
+    (void)std::fputs(error_text(problem).c_str(), stderr);
+    return static_cast<int>(as);
+}
+
+template<class T> [[nodiscard]] auto outcome_of(const result<T>& done) -> int {
+    return done ? static_cast<int>(status::clean) : report(done.error(), status::failed);
+}
+
+[[nodiscard]] auto run(std::span<const char* const> words) -> int {
+    const auto asked = parse_options(words);
+    if (!asked) return report(asked.error(), status::usage);
+    switch (asked->what) {
+    case action::print_version: return std::puts("gloved " GLOVE_VERSION) < 0 ? 1 : 0;
+    case action::print_help: return std::fputs(help_text().c_str(), stdout) < 0 ? 1 : 0;
+    case action::init_state: return outcome_of(initialise(*asked));
+    case action::serve: return outcome_of(serve(*asked));
+    }
+    return static_cast<int>(status::failed);
+}
+
+} // namespace
+
+} // namespace glove::daemon
+
+auto main(int argc, char** argv) -> int {
+    using namespace glove;
+    if (const auto claimed = run::claim_standard_streams(); !claimed)
+        return daemon::report(claimed.error(), daemon::status::failed);
+    return daemon::run(std::span<const char* const>{argv, static_cast<std::size_t>(argc)}.subspan(
+        argc > 0 ? 1 : 0));
+}

@@ -1,0 +1,343 @@
+"""The real gloved as its operator sees it: starts, ends, what it leaves, what it says, what it holds."""
+import json
+import os
+import resource
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import controller  # noqa: E402
+import service  # noqa: E402
+
+DIGEST = "c" * 64
+
+
+def create(running, session):
+    return running.controller.ask("create_session", {"session_id": session, "controller_plan_digest": DIGEST,
+                                                     "plan": running.plan}, key=f"key-{session}")
+
+
+def events(running):
+    return [json.loads(line)["event"] for line in running.said().splitlines()]
+
+
+def held(process):
+    return len(os.listdir(f"/proc/{process.pid}/fd"))
+
+
+class Running(service.Service):
+    """The usual service, with a plan of its own and with words of the operator in front."""
+
+    def __init__(self, *, environment=None, more=(), before=None):
+        super().__init__()
+        self.environment, self.more, self.before = environment or {}, list(more), before
+        self.plan = service.plan()
+
+    def options(self):
+        return super().options() + self.more
+
+    def start(self):
+        if not self.environment and not self.before:
+            return super().start()
+        kept = subprocess.Popen
+        try:
+            subprocess.Popen = lambda *a, **k: kept(*a, **k, env=os.environ | self.environment, preexec_fn=self.before)
+            return super().start()
+        finally:
+            subprocess.Popen = kept
+
+
+def run(*words, **more):
+    return subprocess.run([service.program(), *words], text=True, capture_output=True, timeout=service.PATIENCE, **more)
+
+
+class Words(unittest.TestCase):
+    def test_version_and_help(self):
+        for word in ("-V", "--version"):
+            done = run(word)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertRegex(done.stdout, r"\Agloved \d+\.\d+\.\d+\n\Z")
+        done = run("--help")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("--init-state", done.stdout)
+
+    def test_statuses(self):
+        for words in ((), ("--nothing",), ("--config",), ("--config", "/a", "--journal", "/b")):
+            done = run(*words)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), words)
+            self.assertRegex(done.stderr, r"\Aerror\[invalid_input\]: usage: .*\nTry: gloved --help\n\Z")
+        done = run("--config", "/nowhere/config.json")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("error[not_found]", done.stderr)
+
+    def test_a_first_start_and_a_service_of_it(self):
+        with Running() as running:
+            running.stop()
+            home = {"HOME": running.root, "PATH": os.environ["PATH"]}
+            done = run("--init-state", env=home)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual([line.split()[0] for line in done.stdout.splitlines()], ["made"] * 4)
+            again = run("--init-state", env=home)
+            self.assertEqual((again.returncode, again.stdout), (0, done.stdout.replace("made", "kept")))
+            config = running.path(".config/glove/config.json")
+            process = subprocess.Popen([service.program(), "--config", config], env=home, stderr=subprocess.PIPE)
+            place = controller.Controller(running.path(".local/state/glove/runtime"))
+            while process.poll() is None:
+                try:
+                    self.assertEqual(place.ask("health")["status"], "ready")
+                    break
+                except OSError:
+                    time.sleep(0.01)
+            self.assertFalse(place.ask("capabilities")["session_control"]["create_session"])
+            with self.assertRaises(controller.Refused) as refused:
+                place.call("session_status", {"session_id": "s"})
+            self.assertEqual(refused.exception.code, "method_not_found")
+            process.terminate()
+            self.assertEqual(process.wait(service.PATIENCE), 0)
+            process.stderr.close()
+
+    def test_what_this_build_does_not_have_is_refused_by_name(self):
+        with Running() as running:
+            running.stop()
+            config = {"schema_version": 1, "persistent_service": False, "runtime_directory": running.runtime,
+                      "audit_key": running.path("state/audit.key"),
+                      "receipt_journal": running.path("state/receipts.journal"),
+                      "apple_container": {"cli": "/usr/bin/container", "image": "glove",
+                                          "image_digest": "sha256:" + "a" * 64}}
+            service.private_file(running.path("config.json"), json.dumps(config))
+            done = run("--config", running.path("config.json"))
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("config.unsupported: $.apple_container is not supported by this build", done.stderr)
+
+
+class Starts(unittest.TestCase):
+    def test_what_it_leaves_is_its_owners_alone(self):
+        with Running(before=lambda: os.umask(0)) as running:
+            modes = {name: stat.S_IMODE(os.lstat(os.path.join(folder, name)).st_mode)
+                     for folder in (running.runtime, running.state) for name in os.listdir(folder)}
+            self.assertEqual(set(modes.values()), {0o600}, modes)
+            self.assertEqual(sorted(os.listdir(running.runtime)), ["bootstrap-secret", "gloved.lock", "gloved.sock"])
+            with open(os.path.join(running.runtime, "bootstrap-secret"), "rb") as file:
+                self.assertEqual(len(file.read()), 65)
+            self.assertEqual(running.stop(), 0)
+            self.assertEqual(sorted(os.listdir(running.runtime)), ["bootstrap-secret", "gloved.lock"])
+            self.assertEqual(events(running), ["service.ready", "service.stopped"])
+
+    def test_the_secret_is_another_one_at_every_start(self):
+        with Running() as running:
+            seen = [controller.read_secret(running.runtime)]
+            for end in (running.stop, running.kill, running.stop):
+                end()
+                running.start()
+                seen.append(controller.read_secret(running.runtime))
+            self.assertEqual(len(set(seen)), 4)
+            with self.assertRaises(controller.Refused) as refused:
+                running.controller.call("health", secret=seen[0])
+            self.assertEqual(refused.exception.code, "unauthorized")
+            self.assertNotIn(seen[0], running.said())
+            self.assertNotIn(seen[-1], running.said())
+
+    def test_there_is_one_at_a_time_and_the_second_harms_nobody(self):
+        with Running() as running:
+            secret = controller.read_secret(running.runtime)
+            second = run(*running.options())
+            self.assertEqual(second.returncode, 1)
+            self.assertIn("error[conflict]: runtime.locked: another gloved serves in", second.stderr)
+            self.assertEqual(controller.read_secret(running.runtime), secret)
+            self.assertEqual(running.controller.ask("health")["status"], "ready")
+
+    def test_a_killed_one_loses_nothing_and_blocks_nobody(self):
+        with Running() as running:
+            made = create(running, "session-1")
+            running.kill()
+            self.assertTrue(os.path.exists(os.path.join(running.runtime, "gloved.sock")))
+            with self.assertRaises(ConnectionRefusedError):
+                running.controller.call("health")
+            running.start()
+            self.assertEqual(running.controller.ask("session_status", {"session_id": "session-1"}), made)
+            self.assertEqual(create(running, "session-1"), made)  # the key is known still
+
+    def test_what_is_not_a_socket_of_its_own_is_left(self):
+        with Running() as running:
+            running.stop()
+            path = os.path.join(running.runtime, "gloved.sock")
+            service.private_file(path, "mine")
+            done = run(*running.options())
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("runtime.stale", done.stderr)
+            with open(path, encoding="utf-8") as file:
+                self.assertEqual(file.read(), "mine")
+
+    def test_it_starts_without_standard_streams(self):
+        def closed():
+            for number in (0, 1, 2):
+                os.close(number)
+        with Running(before=closed) as running:
+            self.assertEqual(create(running, "session-1")["state"], "created")
+            self.assertEqual(running.stop(), 0)
+
+    def test_no_core_file_holds_its_keys(self):
+        with Running() as running:
+            self.assertEqual(resource.prlimit(running.process.pid, resource.RLIMIT_CORE), (0, 0))
+
+
+class Ends(unittest.TestCase):
+    def test_both_signals_end_it_clean(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with Running() as running:
+                running.process.send_signal(number)
+                self.assertEqual(running.process.wait(service.PATIENCE), 0)
+                self.assertFalse(os.path.exists(os.path.join(running.runtime, "gloved.sock")))
+
+    def test_a_client_that_says_nothing_does_not_hold_it_up(self):
+        with Running() as running:
+            silent = [running.controller.connect() for _ in range(70)]  # more than there is room for
+            began = time.monotonic()
+            self.assertEqual(running.stop(), 0)
+            self.assertLess(time.monotonic() - began, 4)
+            for one in silent:
+                one.close()
+
+    def test_what_it_was_asked_is_answered(self):
+        with Running() as running:
+            failed = []
+
+            def ask(n):
+                try:
+                    for i in range(1000):
+                        create(running, f"s-{n}-{i}")
+                except (ConnectionError, FileNotFoundError, ValueError):
+                    pass  # not taken any more
+                except controller.Refused as refused:
+                    failed.append(refused)
+            clients = [threading.Thread(target=ask, args=(n,)) for n in range(8)]
+            for one in clients:
+                one.start()
+            time.sleep(0.3)
+            self.assertEqual(running.stop(), 0)
+            for one in clients:
+                one.join()
+            self.assertEqual(failed, [])
+
+
+class Manager(unittest.TestCase):
+    def listen(self, address):
+        heard = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(heard.close)
+        heard.settimeout(service.PATIENCE)
+        heard.bind(address)
+        return heard
+
+    def told_at(self, address, name):
+        heard = self.listen(address)
+        with Running(environment={"NOTIFY_SOCKET": name}) as running:
+            self.assertEqual(heard.recv(100), b"READY=1")
+            self.assertEqual(running.stop(), 0)
+            self.assertEqual(heard.recv(100), b"STOPPING=1")
+
+    def test_a_path(self):
+        with Running() as other:
+            self.told_at(other.path("notify"), other.path("notify"))
+
+    def test_an_abstract_name(self):
+        name = f"glove-test-{os.getpid()}-{time.monotonic_ns()}"
+        self.told_at("\0" + name, "@" + name)
+
+    def test_names_that_lead_nowhere(self):
+        for name in ("", "@", "relative", "/nowhere/at/all", "/" + "x" * 200):
+            with Running(environment={"NOTIFY_SOCKET": name}) as running:
+                self.assertEqual(running.controller.ask("health")["status"], "ready")
+
+
+class Holds(unittest.TestCase):
+    CLIENTS = 5000
+
+    def test_descriptors_and_memory_after_many_clients(self):
+        with Running() as running:
+            create(running, "session-1")
+            before = held(running.process)
+            for n in range(self.CLIENTS):
+                if n % 5 == 0:
+                    running.raw(b"\xff" * 8)
+                elif n % 5 == 1:
+                    running.raw(b"\0\0\0\x20{", end=True)
+                elif n % 5 == 2:
+                    running.raw(b"\0\0\0\x02{}")
+                else:
+                    running.controller.call("session_status", {"session_id": "session-1"})
+            end = time.monotonic() + 10
+            while held(running.process) > before and time.monotonic() < end:
+                time.sleep(0.01)
+            self.assertEqual(held(running.process), before)
+            with open(f"/proc/{running.process.pid}/status", encoding="ascii") as file:
+                facts = dict(line.split(":", 1) for line in file)
+            self.assertLess(int(facts["VmRSS"].split()[0]), 64 << 10)  # kB
+            self.assertEqual(int(facts["Threads"]), 5)
+
+    def test_a_log_that_nobody_reads_does_not_hold_it_up(self):
+        with Running() as running:
+            running.stop()
+            read, write = os.pipe()
+            process = subprocess.Popen([service.program(), *running.options()], stderr=write)
+            os.close(write)
+            end = time.monotonic() + service.PATIENCE
+            while not os.path.exists(os.path.join(running.runtime, "gloved.sock")) and time.monotonic() < end:
+                time.sleep(0.01)
+            time.sleep(0.1)
+            for _ in range(2000):  # more than a pipe takes
+                self.assertIn(b"invalid_request", running.raw(b"\0\0\0\x02{}"))
+            self.assertEqual(running.controller.ask("health")["status"], "ready")
+            text = os.read(read, 1 << 20)
+            self.assertTrue(all(json.loads(line) for line in text.splitlines()[:-1]))
+            running.raw(b"\0\0\0\x02{}")
+            process.terminate()
+            self.assertEqual(process.wait(service.PATIENCE), 0)
+            self.assertIn(b"log.lost", os.read(read, 1 << 20))
+            os.close(read)
+
+    def test_few_descriptors_are_a_pause_and_no_end(self):
+        with Running(before=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (24, 24))) as running:
+            clients = [running.controller.connect() for _ in range(40)]
+            for one in clients:
+                one.close()
+            end = time.monotonic() + service.PATIENCE
+            while True:
+                try:
+                    self.assertEqual(running.controller.ask("health")["status"], "ready")
+                    break
+                except ConnectionError:
+                    self.assertLess(time.monotonic(), end)
+            self.assertIn("accept.paused", running.said())
+            self.assertEqual(running.stop(), 0)
+
+    def test_one_deadline_for_an_exchange(self):
+        with Running(more=["--exchange-timeout-ms", "300"]) as running:
+            began = time.monotonic()
+            with running.controller.connect() as slow:
+                slow.sendall(b"\0\0\0\xff")
+                sent, ended = 0, False
+                while not ended:
+                    try:
+                        sent += slow.send(b"x")
+                        time.sleep(0.02)
+                        ended = slow.recv(1, socket.MSG_DONTWAIT) == b""
+                    except BlockingIOError:
+                        continue
+                    except ConnectionError:
+                        ended = True
+            self.assertLess(sent, 100)
+            self.assertTrue(0.25 < time.monotonic() - began < 5)
+            with running.controller.connect() as idle:
+                self.assertEqual(idle.recv(1), b"")
+            self.assertIn("exchange.deadline", running.said())
+            self.assertEqual(running.controller.ask("health")["status"], "ready")
+
+
+if __name__ == "__main__":
+    unittest.main()
