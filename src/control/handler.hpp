@@ -14,6 +14,16 @@ template<class T, std::size_t N>
     return or_refuse(wire::decode_text(of.asked.payload, rows), error_code::invalid_request);
 }
 
+// Keys of what is no session's, or outlives it.
+inline constexpr std::string_view service_keys;
+
+// One text for each request, whatever its white space and the order of its members were.
+template<class T, std::size_t N>
+[[nodiscard]] auto meaning(const call& of, const T& what, const wire::fields<T, N>& rows)
+    -> std::string {
+    return std::string{of.row.name} + '\0' + wire::encode(what, rows).value_or(std::string{});
+}
+
 // A result object: every one begins with its version.
 template<class Members> [[nodiscard]] auto result_of(Members members) -> std::string {
     std::string out;

@@ -6,18 +6,8 @@ namespace glove::control {
 
 namespace {
 
-// Keys of cleanups outlive the session that they belong to.
-constexpr std::string_view service_keys;
-
 [[nodiscard]] auto acknowledged(std::string_view session_id) -> std::string {
     return result_of([&](auto& to) { to.member("session_id", session_id); });
-}
-
-// One text for each request, whatever its white space and the order of its members were.
-template<class T, std::size_t N>
-[[nodiscard]] auto meaning(const call& of, const T& what, const wire::fields<T, N>& rows)
-    -> std::string {
-    return std::string{of.row.name} + '\0' + wire::encode(what, rows).value_or(std::string{});
 }
 
 template<class T, std::size_t N, class Act>

@@ -59,9 +59,8 @@ auto acknowledge_audit_chain(service_state& of, const call& what) -> answer<std:
         return result_of(
             [&](auto& to) { put(to, "acknowledged_anchor", wire::encode(anchor, anchor_fields)); });
     };
-    GLOVE_TRY(const auto meaning,
-              or_refuse(wire::encode(asked, acknowledgement_fields), error_code::invalid_request));
-    return of.keys.once("", what.key(), std::string{what.row.name} + '\0' + meaning, carry_out);
+    return of.keys.once(service_keys, what.key(), meaning(what, asked, acknowledgement_fields),
+                        carry_out);
 }
 
 auto create_path_exposure(service_state& of, const call& what) -> answer<std::string> {
@@ -100,15 +99,20 @@ auto page_intents(service_state& of, const call& what) -> answer<std::string> {
 }
 
 auto decide_intent(service_state& of, const call& what) -> answer<std::string> {
-    GLOVE_TRY(const auto asked, taken(what, decision_fields));
-    GLOVE_CHECK(of.still_in_time(what));
-    GLOVE_TRY(const auto item,
-              of.has.sessions->decide({asked.session_id, asked.channel_generation, asked.intent_id,
-                                       asked.intent_digest, asked.disposition}));
-    return result_of([&](auto& to) {
-        to.key("item");
-        put_item(to, item);
-    });
+    GLOVE_TRY(auto asked, taken(what, decision_fields));
+    asked.decided_at_ms = 0; // the clock of this service counts, and the same decision may repeat
+    const auto carry_out = [&]() -> answer<std::string> {
+        GLOVE_CHECK(of.still_in_time(what));
+        GLOVE_TRY(const auto item, of.has.sessions->decide(
+                                       {asked.session_id, asked.channel_generation, asked.intent_id,
+                                        asked.intent_digest, asked.disposition}));
+        return result_of([&](auto& to) {
+            to.key("item");
+            put_item(to, item);
+        });
+    };
+    return of.keys.once(asked.session_id, what.key(), meaning(what, asked, decision_fields),
+                        carry_out);
 }
 
 } // namespace glove::control

@@ -9,7 +9,12 @@
 
 namespace glove::control {
 
-auto line_of(const log_event& event, std::uint64_t wall_ms) -> std::string {
+namespace {
+
+// A pipe takes so many bytes whole or not at all.
+constexpr std::size_t most_line_bytes = 4096;
+
+[[nodiscard]] auto whole_line(const log_event& event, std::uint64_t wall_ms) -> std::string {
     std::string out;
     wire::json::writer to{out};
     const auto put = [&](std::string_view name, std::string_view value) {
@@ -34,11 +39,26 @@ auto line_of(const log_event& event, std::uint64_t wall_ms) -> std::string {
     return out;
 }
 
+} // namespace
+
+auto line_of(const log_event& event, std::uint64_t wall_ms) -> std::string {
+    auto out = whole_line(event, wall_ms);
+    if (out.size() <= most_line_bytes) return out;
+    auto shorter = event;
+    error why = event.why != nullptr ? *event.why : error{};
+    why.detail = "too long for a line";
+    why.remedy.clear();
+    if (event.why != nullptr) shorter.why = &why;
+    shorter.text = {};
+    return whole_line(shorter, wall_ms);
+}
+
 struct standard_error_log::state {
     // Whether the whole line went out.
     [[nodiscard]] auto put(std::string_view line) const -> bool {
         ssize_t wrote = -1;
         do {
+            errno = 0;
             if (stream.is_socket)
                 wrote = ::send(2, line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
             else if (!stream.can_wait) wrote = ::write(2, line.data(), line.size());

@@ -41,6 +41,8 @@ enum class status : int { clean = 0, failed = 1, usage = 2 };
 
 [[nodiscard]] auto harden() -> result<> {
     (void)::umask(0077);
+    // Whoever reads the log may stop reading.
+    if (std::signal(SIGPIPE, SIG_IGN) == SIG_ERR) return fail_os("start.signals");
     const ::rlimit none{0, 0};
     if (::setrlimit(RLIMIT_CORE, &none) != 0) return fail_os("start.no_core");
     return {};

@@ -301,6 +301,19 @@ class Holds(unittest.TestCase):
             self.assertIn(b"log.lost", os.read(read, 1 << 20))
             os.close(read)
 
+    def test_a_log_whose_reader_is_gone_does_not_end_it(self):
+        with Running() as running:
+            running.stop()
+            read, write = os.pipe()
+            process = subprocess.Popen([service.program(), *running.options()], stderr=write)
+            os.close(write)
+            self.assertIn(b"service.ready", os.read(read, 4096))
+            os.close(read)
+            self.assertIn(b"invalid_request", running.raw(b"\0\0\0\x02{}"))
+            self.assertEqual(running.controller.ask("health")["status"], "ready")
+            process.terminate()
+            self.assertEqual(process.wait(service.PATIENCE), 0)
+
     def test_few_descriptors_are_a_pause_and_no_end(self):
         with Running(before=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (24, 24))) as running:
             clients = [running.controller.connect() for _ in range(40)]

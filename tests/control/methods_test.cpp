@@ -527,7 +527,9 @@ TEST(Service, what_a_guest_left_is_shown_and_decided) {
                            R"("disposition":"accepted","decided_at_ms":1000}})");
     s.clock.add(50ms);
     EXPECT_EQ(decide("accepted", "d1"), decided);
-    EXPECT_NE(decide("rejected", "d2"), decided);
+    EXPECT_EQ(decide("accepted", "another"), decided);
+    EXPECT_EQ(decide("rejected", "d1"), "idempotency_conflict");
+    EXPECT_EQ(decide("rejected", "d2"), "idempotency_conflict");
     EXPECT_EQ(s.ask("page_observation_intents", R"({"after_sequence":0,"limit":256})"),
               R"({"schema_version":1,"items":[]})");
 }
@@ -548,6 +550,17 @@ TEST(Service, refusals_are_told_in_one_line_without_a_secret_or_a_payload) {
     // What went well is not told.
     EXPECT_THAT(s.ask("health"), HasSubstr("ready"));
     EXPECT_EQ(s.log.text(), said);
+}
+
+TEST(ServiceLog, a_line_is_short_enough_to_be_written_whole) {
+    const error why{errc::io, "test.step", EIO, string(5000, '\n'), "mend"};
+    const auto line =
+        line_of({.name = "request.refused", .code = "c", .why = &why, .text = "t"}, 7);
+    EXPECT_EQ(line, R"({"time_ms":7,"event":"request.refused","code":"c","step":"test.step",)"
+                    R"("error":"io","errno":5,"detail":"too long for a line"})"
+                    "\n");
+    EXPECT_EQ(line_of({.name = "e", .text = "a\nb"}, 7),
+              "{\"time_ms\":7,\"event\":\"e\",\"text\":\"a\\nb\"}\n");
 }
 
 TEST(Capabilities, with_everything) {

@@ -1,6 +1,6 @@
 // What the operator decided about the service: config.json, owner-only, read once.
 //
-// Guarantees: what was read obeys every rule of docs/protocol.md on its own and together with the
+// Guarantees: what was read obeys every rule of docs/gloved.md on its own and together with the
 // rest; no two members name one file; errors name the member and the rule and never quote the file.
 // Members for what this build does not have are read as strictly as all others, and then refused by
 // name: nothing is taken silently.

@@ -23,6 +23,7 @@ struct log_event {
     const error* why = nullptr;
     std::string_view text = {}; // for people
 };
+// At most 4096 bytes; what is too long for that leaves its details out.
 [[nodiscard]] auto line_of(const log_event& event, std::uint64_t wall_ms) -> std::string;
 
 class service_log {
