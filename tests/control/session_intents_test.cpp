@@ -262,7 +262,7 @@ TEST_F(Intents, OfOneSessionAreCounted) {
 // every intent can be decided, and all of it is there after a restart.
 TEST_F(Intents, DoNotKeepASessionFromItsEnd) {
     for (const auto& [bytes, records] : std::vector<std::pair<std::uint64_t, std::size_t>>{
-             {64U << 10, 0}, {0, 40}, {100U << 10, 60}, {48U << 10, 10'000}}) {
+             {128U << 10, 0}, {0, 40}, {160U << 10, 60}, {100U << 10, 10'000}}) {
         registry_scene s;
         s.how.file_bytes = bytes;
         s.how.records = records;
