@@ -37,8 +37,13 @@ constexpr auto most = std::numeric_limits<std::uint64_t>::max();
     }
     if (of.state < session_state::running) {
         out.running_at_ms = most;
-        out.process = {1,    std::numeric_limits<std::uint32_t>::max(),
-                       std::string(boot_id_bytes, 'a'), most, most, most, digest()};
+        out.process = {1,
+                       std::numeric_limits<std::uint32_t>::max(),
+                       std::string(boot_id_bytes, 'a'),
+                       most,
+                       most,
+                       most,
+                       digest()};
     }
     out.failure_code = "recovered_without_process";
     out.stopping_at_ms = out.finished_at_ms = most;

@@ -101,8 +101,8 @@ private:
 
 } // namespace
 
-template<class Map, class Key>
-[[nodiscard]] static auto room_in(const Map& rooms, const Key& of) -> const owed_room* {
+template<class Map, class Key> [[nodiscard]] static auto room_in(const Map& rooms, const Key& of)
+    -> const owed_room* {
     const auto found = rooms.find(of);
     return found == rooms.end() ? nullptr : &found->second;
 }
@@ -117,7 +117,8 @@ auto session_registry::state::what_to_keep() const -> keeping {
     }
     for (const auto& [sequence, one] : book.intents()) {
         const auto ended = over.find(one.item.context.session_id);
-        if (ended == over.end()) choose.keep_intent(sequence, one, room_in(owed_decisions, sequence));
+        if (ended == over.end())
+            choose.keep_intent(sequence, one, room_in(owed_decisions, sequence));
         else if (one.decision == 0 && now < one.item.context.expires_at_ms)
             ended->second.waiting.push_back(sequence);
     }

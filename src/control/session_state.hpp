@@ -72,8 +72,7 @@ struct session_registry::state {
     [[nodiscard]] auto admit(session_record next, std::size_t decision_bytes)
         -> answer<intent_item>;
     // Tries, makes room once, tries again.
-    [[nodiscard]] auto reserve(std::size_t records, std::size_t bytes_each)
-        -> result<owed_room>;
+    [[nodiscard]] auto reserve(std::size_t records, std::size_t bytes_each) -> result<owed_room>;
     enum class wanted : std::uint8_t { room, room_for_intents };
     // False: there is nothing that could be forgotten.
     [[nodiscard]] auto make_room(wanted what) -> result<bool>;

@@ -42,8 +42,13 @@ TEST(ChannelHost, RefusesWhatIsNoContract) {
     };
     EXPECT_EQ(with({4096, 16'384, 600'000, 600'000}), "");
     EXPECT_EQ(with({1, 1, 1, 0}), "");
-    for (const auto& wrong : {adapters::channel_bounds{0, 1, 1, 0}, {4097, 1, 1, 0}, {1, 0, 1, 0},
-                              {1, 16'385, 1, 0}, {1, 1, 0, 0}, {1, 1, 600'001, 0}, {1, 1, 1, 2}})
+    for (const auto& wrong : {adapters::channel_bounds{0, 1, 1, 0},
+                              {4097, 1, 1, 0},
+                              {1, 0, 1, 0},
+                              {1, 16'385, 1, 0},
+                              {1, 1, 0, 0},
+                              {1, 1, 600'001, 0},
+                              {1, 1, 1, 2}})
         EXPECT_EQ(with(wrong), "channel.bounds");
 }
 

@@ -131,8 +131,8 @@ protected:
         session_codec codec;
         const auto file = seed("intents");
         for (const auto& one : frames_of(file))
-            good.push_back(codec.decode(file.substr(one.begin + 4, one.end - one.begin - 8))
-                               .value());
+            good.push_back(
+                codec.decode(file.substr(one.begin + 4, one.end - one.begin - 8)).value());
     }
     auto open(std::vector<session_record> records) -> error {
         std::string file{"GLVSES05"};
@@ -163,9 +163,7 @@ protected:
 };
 using R = session_record;
 
-TEST_F(Forged, TheWholeIsGood) {
-    EXPECT_EQ(open(good).step, "") << open(good).detail;
-}
+TEST_F(Forged, TheWholeIsGood) { EXPECT_EQ(open(good).step, "") << open(good).detail; }
 
 TEST_F(Forged, AKeyTwice) {
     expect_refused(plus(1, good[1], [](R& x) { x.idempotency_key = "create-session-1"; }),
@@ -236,10 +234,9 @@ TEST_F(Forged, AnIntentThatCannotBe) {
     no(4, 4, [](R& x) { x.intent->runtime_id = "pi"; });
     no(4, 4, [](R& x) { x.created_at_ms -= 1; });
     // What is of the moment may differ.
-    EXPECT_EQ(open(plus(4, good[4], [&](R& x) {
-                  asked(x, [](R& y) { y.policy_revision = 8; });
-              })).step,
-              "");
+    EXPECT_EQ(
+        open(plus(4, good[4], [&](R& x) { asked(x, [](R& y) { y.policy_revision = 8; }); })).step,
+        "");
 }
 
 TEST_F(Forged, AReceiptOfTheOtherKind) {

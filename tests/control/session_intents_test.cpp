@@ -21,7 +21,8 @@ protected:
     }
     auto pending(std::uint64_t after = 0, std::size_t limit = 256) {
         std::vector<std::string> out;
-        for (const auto& one : scene->pending(after, limit).items) out.push_back(one.body.intent_id);
+        for (const auto& one : scene->pending(after, limit).items)
+            out.push_back(one.body.intent_id);
         return out;
     }
 };
@@ -57,16 +58,47 @@ TEST_F(Intents, ARefusalNamesTheFirstThingThatIsWrong) {
         c.session_id = "nobody";
         c.runtime_id = "other";
     };
-    EXPECT_EQ(code([&](C& c, B& b) { ruin(c); b.schema = "unknown.v1"; b.item_count = 0; }),
+    EXPECT_EQ(code([&](C& c, B& b) {
+                  ruin(c);
+                  b.schema = "unknown.v1";
+                  b.item_count = 0;
+              }),
               "unsupported_schema");
-    EXPECT_EQ(code([&](C& c, B& b) { ruin(c); b.intent_id = "a b"; }), "invalid_request");
-    EXPECT_EQ(code([&](C& c, B& b) { ruin(c); b.observation = ""; }), "invalid_request");
-    EXPECT_EQ(code([&](C& c, B& b) { ruin(c); b.value_digest = digits('A'); }), "invalid_request");
-    EXPECT_EQ(code([&](C& c, B& b) { ruin(c); b.item_count = 0; }), "invalid_request");
-    EXPECT_EQ(code([&](C& c, B& b) { ruin(c); b.item_count = 5; }), "invalid_request");
-    EXPECT_EQ(code([&](C& c, B&) { ruin(c); c.issued_at_ms = 1101; c.expires_at_ms = 2000; }),
+    EXPECT_EQ(code([&](C& c, B& b) {
+                  ruin(c);
+                  b.intent_id = "a b";
+              }),
+              "invalid_request");
+    EXPECT_EQ(code([&](C& c, B& b) {
+                  ruin(c);
+                  b.observation = "";
+              }),
+              "invalid_request");
+    EXPECT_EQ(code([&](C& c, B& b) {
+                  ruin(c);
+                  b.value_digest = digits('A');
+              }),
+              "invalid_request");
+    EXPECT_EQ(code([&](C& c, B& b) {
+                  ruin(c);
+                  b.item_count = 0;
+              }),
+              "invalid_request");
+    EXPECT_EQ(code([&](C& c, B& b) {
+                  ruin(c);
+                  b.item_count = 5;
+              }),
+              "invalid_request");
+    EXPECT_EQ(code([&](C& c, B&) {
+                  ruin(c);
+                  c.issued_at_ms = 1101;
+                  c.expires_at_ms = 2000;
+              }),
               "invalid_observation_intent_state");
-    EXPECT_EQ(code([&](C& c, B&) { ruin(c); c.expires_at_ms = 1000; }),
+    EXPECT_EQ(code([&](C& c, B&) {
+                  ruin(c);
+                  c.expires_at_ms = 1000;
+              }),
               "invalid_observation_intent_state");
     EXPECT_EQ(code([&](C& c, B&) { ruin(c); }), "session_not_found");
     const std::string no = "invalid_observation_intent_state";
@@ -81,8 +113,17 @@ TEST_F(Intents, ARefusalNamesTheFirstThingThatIsWrong) {
     EXPECT_EQ(code([](C& c, B&) { c.channel_id = "a b"; }), "observation_intent_control_failed");
     EXPECT_THAT(pending(), IsEmpty());
     // The allowed twins, at the bounds.
-    EXPECT_EQ(code_of(with("b", [](C& c, B& b) { c.expires_at_ms = 11'000; b.item_count = 1; })), "");
-    EXPECT_EQ(code_of(with("c", [](C& c, B&) { c.issued_at_ms = 1100; c.expires_at_ms = 1101; })),
+    EXPECT_EQ(code_of(with("b",
+                           [](C& c, B& b) {
+                               c.expires_at_ms = 11'000;
+                               b.item_count = 1;
+                           })),
+              "");
+    EXPECT_EQ(code_of(with("c",
+                           [](C& c, B&) {
+                               c.issued_at_ms = 1100;
+                               c.expires_at_ms = 1101;
+                           })),
               "");
     EXPECT_EQ(code_of(with("d", [](C& c, B&) { c.channel_generation = 2; })), "");
     EXPECT_THAT(pending(), ElementsAre("b", "c", "d"));
@@ -117,7 +158,8 @@ TEST_F(Intents, AreDecidedOnce) {
     const auto a = scene.say("one", "a").value();
     const auto b = scene.say("one", "b").value();
     EXPECT_EQ(code_of(scene.decide(a, intent_disposition::pending)), "invalid_request");
-    EXPECT_EQ(code_of(scene.decide(a, intent_disposition::expired)), "invalid_observation_intent_state");
+    EXPECT_EQ(code_of(scene.decide(a, intent_disposition::expired)),
+              "invalid_observation_intent_state");
     scene.clock.set(1500);
     const auto first = scene.decide(a, intent_disposition::accepted);
     ASSERT_TRUE(first.has_value()) << why_of(first);
@@ -140,8 +182,10 @@ TEST_F(Intents, ExpireUndecidedAndAreThenDecidedSo) {
     const auto a = scene.say("one", "a").value();
     scene.clock.set(2000); // its last moment has passed
     EXPECT_THAT(pending(), ElementsAre("a"));
-    EXPECT_EQ(code_of(scene.decide(a, intent_disposition::accepted)), "invalid_observation_intent_state");
-    EXPECT_EQ(code_of(scene.decide(a, intent_disposition::rejected)), "invalid_observation_intent_state");
+    EXPECT_EQ(code_of(scene.decide(a, intent_disposition::accepted)),
+              "invalid_observation_intent_state");
+    EXPECT_EQ(code_of(scene.decide(a, intent_disposition::rejected)),
+              "invalid_observation_intent_state");
     EXPECT_EQ(code_of(scene.decide(a, intent_disposition::expired)), "");
     EXPECT_THAT(pending(), IsEmpty());
 }

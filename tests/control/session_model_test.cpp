@@ -54,8 +54,8 @@ private:
     auto key() -> std::string { return "key-" + std::to_string(keys_++); }
 
     void create(const std::string& id) {
-        const auto done = scene_->create(
-            "create-" + id, {id, digits('c'), text()}, sessions_.contains(id) ? judge_none : judge_all);
+        const auto done = scene_->create("create-" + id, {id, digits('c'), text()},
+                                         sessions_.contains(id) ? judge_none : judge_all);
         RC_ASSERT(code_of(done) == "");
         RC_ASSERT(done->state == created);
         sessions_.try_emplace(id, model_session{created});
@@ -67,13 +67,11 @@ private:
             switch (on) {
             case life_event::reserve_start: {
                 const auto now = scene_.clock.ms();
-                return scene_->reserve_start(made,
-                                             {1, "approval", id, digits('c'),
-                                              wire::to_hex(*wire::sha256(text())), now,
-                                              now + 120'000});
+                return scene_->reserve_start(made, {1, "approval", id, digits('c'),
+                                                    wire::to_hex(*wire::sha256(text())), now,
+                                                    now + 120'000});
             }
-            case life_event::mark_starting:
-                return scene_->mark_starting(made, id, some_binding());
+            case life_event::mark_starting: return scene_->mark_starting(made, id, some_binding());
             case life_event::mark_running: return scene_->mark_running(made, id, some_process());
             case life_event::mark_stopping: return scene_->mark_stopping(made, id);
             case life_event::mark_exited: {
@@ -184,9 +182,18 @@ private:
 
 RC_GTEST_PROP(SessionModel, AgreesWithTheRegistry, ()) {
     const auto acts = *rc::gen::container<std::vector<std::tuple<int, int, int>>>(
-        rc::gen::tuple(rc::gen::weightedElement<int>({{4, 0}, {4, 1}, {4, 2}, {4, 3}, {1, 4},
-                                                      {1, 5}, {1, 6}, {6, 7}, {4, 8}, {1, 9},
-                                                      {2, 10}, {2, 11}}),
+        rc::gen::tuple(rc::gen::weightedElement<int>({{4, 0},
+                                                      {4, 1},
+                                                      {4, 2},
+                                                      {4, 3},
+                                                      {1, 4},
+                                                      {1, 5},
+                                                      {1, 6},
+                                                      {6, 7},
+                                                      {4, 8},
+                                                      {1, 9},
+                                                      {2, 10},
+                                                      {2, 11}}),
                        rc::gen::inRange(0, 3), rc::gen::inRange(0, 4)));
     world now;
     for (const auto& [what, which, more] : acts) now.act(what, which, more);

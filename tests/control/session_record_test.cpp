@@ -145,8 +145,8 @@ TEST(Record, HashesAreThoseOfTheWire) {
 
 TEST(Record, RequestDigestsAreThoseOfTheWire) {
     const auto content = created_record().plan_content_digest;
-    const auto start = start_digest(
-        {1, "approval-1", "session-1", digits('c'), content, 1001, 2001});
+    const auto start =
+        start_digest({1, "approval-1", "session-1", digits('c'), content, 1001, 2001});
     EXPECT_EQ(start.value(), "50ba043ddff4d734e0dfa36b58cf23748981203b4db5b2daa4585dd86ded9234");
     EXPECT_EQ(step_digest(preparing_record()).value(), start.value());
     EXPECT_EQ(step_digest(starting_record()).value(),
@@ -170,7 +170,8 @@ TEST(Record, IntentDigestsAreThoseOfTheWire) {
               "9cbc0bb0de2ed9d104318e9b5a5c8641af770c672511e5102e0ba4b61549b6b2");
     EXPECT_EQ(body("test.proposal.v1", "proposal-1", "retired-proposal", 1),
               "1ec5cd4e47e46feb63e3b2cc9836e320c2fe6fa5fca6dd022275631ccc3a81f9");
-    const auto sage = body("sage.glove-observation.v1", "intent-1", "guest-capability-inventory", 4);
+    const auto sage =
+        body("sage.glove-observation.v1", "intent-1", "guest-capability-inventory", 4);
     EXPECT_EQ(sage, "3b6597eb187f1883063a3316272cb2622b1bf0bc5e33dc17253ba16fac145c2e");
 
     auto session = running_record();
@@ -191,8 +192,8 @@ TEST(Record, IntentDigestsAreThoseOfTheWire) {
 }
 
 auto all_records() -> std::vector<session_record> {
-    return {created_record(),  preparing_record(), starting_record(), running_record(),
-            stopping_record(), exited_record(),    failed_record(),   failed_early(),
+    return {created_record(),  preparing_record(), starting_record(),  running_record(),
+            stopping_record(), exited_record(),    failed_record(),    failed_early(),
             managed_record(),  intent_record(),    intent_record(true)};
 }
 
@@ -226,10 +227,9 @@ TEST(Record, MembersStandInTheOrderOfTheWire) {
                     "process_start_time_ticks", "process_cgroup_device", "process_cgroup_inode",
                     "process_cgroup_path_digest", "cgroup_identity", "filesystem_identity",
                     "managed_runtime_identity", "failure_code", "finished_at_ms",
-                    "receipt_started_at_ms", "receipt_key_id", "receipt_sequence",
-                    "receipt_digest", "receipt_previous_hmac", "receipt_hmac",
-                    "termination_cause", "exit_code", "canonical_plan_json", "previous_hash",
-                    "this_hash", "observation_intent"));
+                    "receipt_started_at_ms", "receipt_key_id", "receipt_sequence", "receipt_digest",
+                    "receipt_previous_hmac", "receipt_hmac", "termination_cause", "exit_code",
+                    "canonical_plan_json", "previous_hash", "this_hash", "observation_intent"));
 }
 
 auto judge(const std::string& text) -> std::optional<error> {
@@ -300,8 +300,8 @@ template<class Change> auto with(session_record what, Change change) -> session_
 TEST(Record, AStateHoldsWhatItMustAndNothingElse) {
     using r = session_record;
     const std::vector<bad> all{
-        {"authorization too early",
-         with(created_record(), [](r& x) { x.authorization_id = "a"; }), "record.part"},
+        {"authorization too early", with(created_record(), [](r& x) { x.authorization_id = "a"; }),
+         "record.part"},
         {"authorization missing", with(preparing_record(), [](r& x) { x.authorization_id = ""; }),
          "record.part"},
         {"launch too early",
@@ -313,8 +313,8 @@ TEST(Record, AStateHoldsWhatItMustAndNothingElse) {
          "record.part"},
         {"process too early", with(starting_record(), [](r& x) { x.process = some_process(); }),
          "record.part"},
-        {"no process", with(running_record(),
-                            [](r& x) { x.process = {.schema_version = 0, .pid = 0}; }),
+        {"no process",
+         with(running_record(), [](r& x) { x.process = {.schema_version = 0, .pid = 0}; }),
          "record.process"},
         {"half a process", with(running_record(), [](r& x) { x.process.boot_id = ""; }),
          "record.part"},
@@ -368,7 +368,8 @@ TEST(Record, AStateHoldsWhatItMustAndNothingElse) {
          with(starting_record(), [](r& x) { x.filesystem->partitions[1].quota_bytes = mib; }),
          "record.filesystem"},
         {"partitions beyond all numbers",
-         with(starting_record(), [](r& x) { x.filesystem->partitions[1].quota_bytes = UINT64_MAX; }),
+         with(starting_record(),
+              [](r& x) { x.filesystem->partitions[1].quota_bytes = UINT64_MAX; }),
          "record.filesystem"},
         {"created too late", with(created_record(), [](r& x) { x.created_at_ms = 61'000; }),
          "record.time"},
@@ -398,8 +399,7 @@ TEST(Record, AStateHoldsWhatItMustAndNothingElse) {
         {"operation without its intent", with(intent_record(), [](r& x) { x.intent.reset(); }),
          "record.intent"},
         {"decided while it is left",
-         with(intent_record(),
-              [](r& x) { x.intent->disposition = intent_disposition::accepted; }),
+         with(intent_record(), [](r& x) { x.intent->disposition = intent_disposition::accepted; }),
          "record.intent"},
         {"a decision without its time",
          with(intent_record(true), [](r& x) { x.intent->decided_at_ms = 0; }), "record.intent"},

@@ -66,13 +66,13 @@ TEST_F(Registry, OpensWhatAnotherImplementationWrote) {
     for (const char* name : {"empty", "running", "whole-life", "managed-life", "intents",
                              "failed-while-preparing", "failed-while-starting", "two-sessions"}) {
         scene.disk = failing_disk{};
-        scene.disk.put("file", content_of(std::string{GLOVE_SOURCE} +
-                                          "/fuzz/seeds/session_registry/" + name));
+        scene.disk.put(
+            "file", content_of(std::string{GLOVE_SOURCE} + "/fuzz/seeds/session_registry/" + name));
         EXPECT_TRUE(scene.open()) << name << " " << scene.why.step << ": " << scene.why.detail;
     }
     scene.disk = failing_disk{};
-    scene.disk.put("file", content_of(std::string{GLOVE_SOURCE} +
-                                      "/fuzz/seeds/session_registry/older-magic"));
+    scene.disk.put(
+        "file", content_of(std::string{GLOVE_SOURCE} + "/fuzz/seeds/session_registry/older-magic"));
     EXPECT_FALSE(scene.open());
     EXPECT_EQ(scene.why.step, "journal.header");
 }
@@ -118,8 +118,8 @@ TEST_F(Registry, RefusesWhatCannotBeCreated) {
         return code_of(scene->create("key", {id, digits('c'), plan_text()}, judge_all));
     };
     for (const std::string& wrong :
-         {std::string{}, std::string{"."}, std::string{".."}, std::string{"a:b"}, std::string{"a/b"},
-          std::string{"a b"}, std::string(65, 'a')})
+         {std::string{}, std::string{"."}, std::string{".."}, std::string{"a:b"},
+          std::string{"a/b"}, std::string{"a b"}, std::string(65, 'a')})
         EXPECT_EQ(with_id(wrong), "invalid_request") << wrong;
     for (const std::string& right : {std::string{"..."}, std::string{"-a"}, std::string{".a"},
                                      std::string(64, 'a'), std::string{"A_b-c.d9"}})
@@ -232,9 +232,8 @@ TEST_F(Registry, TakesOnlyTheStepsOfTheTable) {
                 case mark_stopping: return fresh->mark_stopping("key", "one");
                 case mark_exited: return fresh->mark_exited("key", "one", receipt_at(1000, 1000));
                 default:
-                    return fresh->mark_failed("key", "one",
-                                              from == preparing ? "launch_failed"
-                                                                : "supervisor_error");
+                    return fresh->mark_failed(
+                        "key", "one", from == preparing ? "launch_failed" : "supervisor_error");
                 }
             }();
             if (const auto to = next_state(from, on)) {
@@ -269,10 +268,18 @@ TEST_F(Registry, StartsOnlyWhatIsAuthorized) {
     EXPECT_EQ(with([](a& x) { x.plan_content_digest = digits('d'); }), no);
     EXPECT_EQ(with([](a& x) { x.approved_at_ms = 0; }), no);
     EXPECT_EQ(with([](a& x) { x.expires_at_ms = x.approved_at_ms; }), no);
-    EXPECT_EQ(with([](a& x) { x.expires_at_ms += 1; }), no);   // longer than 120 s
-    EXPECT_EQ(with([](a& x) { x.approved_at_ms += 1; }), no);  // in the future
-    EXPECT_EQ(with([](a& x) { x.approved_at_ms = 999; x.expires_at_ms = 20'000; }), no);
-    EXPECT_EQ(with([](a& x) { x.approved_at_ms = 9000; x.expires_at_ms = 10'000; }), no);
+    EXPECT_EQ(with([](a& x) { x.expires_at_ms += 1; }), no);  // longer than 120 s
+    EXPECT_EQ(with([](a& x) { x.approved_at_ms += 1; }), no); // in the future
+    EXPECT_EQ(with([](a& x) {
+                  x.approved_at_ms = 999;
+                  x.expires_at_ms = 20'000;
+              }),
+              no);
+    EXPECT_EQ(with([](a& x) {
+                  x.approved_at_ms = 9000;
+                  x.expires_at_ms = 10'000;
+              }),
+              no);
     EXPECT_EQ(with([](a& x) { x.session_id = "two"; }), "session_not_found");
     EXPECT_EQ(code_of(scene->reserve_start("", good)), "invalid_request");
     expect_state("one", created);
@@ -359,7 +366,11 @@ TEST_F(Registry, RefusesReceiptsThatDoNotFit) {
     EXPECT_EQ(with([](t& x) { x.exit_code = 256; }), no);
     EXPECT_EQ(with([](t& x) { x.refinement = true; }), no);
     expect_state("one", running);
-    EXPECT_EQ(with([](t& x) { x.started_at_ms = 1500; x.finished_at_ms = 1500; }), "");
+    EXPECT_EQ(with([](t& x) {
+                  x.started_at_ms = 1500;
+                  x.finished_at_ms = 1500;
+              }),
+              "");
 }
 
 TEST_F(Registry, ARefinementEndsWithAReceiptOfItsKind) {

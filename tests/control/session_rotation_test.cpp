@@ -75,10 +75,10 @@ TEST_F(Rotation, KeepsAllThatIsNotOver) {
     const auto expect_all = [&] {
         for (const auto& [id, what] : alive) {
             EXPECT_EQ(scene->record(id).value(), what);
-            EXPECT_EQ(scene->create("create-" + id, {id, digits('c'), plan_text(10'000'000)},
-                                    judge_none)
-                          ->state,
-                      created);
+            EXPECT_EQ(
+                scene->create("create-" + id, {id, digits('c'), plan_text(10'000'000)}, judge_none)
+                    ->state,
+                created);
         }
         EXPECT_EQ(scene->replayed("running.starting")->state, starting);
         EXPECT_EQ(scene.run("stopping")->state, stopping);
@@ -109,12 +109,13 @@ TEST_F(Rotation, ForgetsWhatCannotBeAskedForAnyMore) {
     EXPECT_FALSE(scene->replayed("create-" + first).has_value());
     EXPECT_EQ(scene.state_of("late"), preparing); // it may still fail on record
     EXPECT_EQ(scene.state_of("kept"), exited);
-    EXPECT_EQ(scene->create("create-kept", {"kept", digits('c'), plan_text(100'000'000)}, judge_none)
-                  ->state,
-              created);
-    EXPECT_EQ(code_of(scene->create("create-" + first, {first, digits('c'), plan_text(2000)},
-                                    judge_all)),
-              "invalid_plan"); // forgotten, and never made twice: the plan has expired
+    EXPECT_EQ(
+        scene->create("create-kept", {"kept", digits('c'), plan_text(100'000'000)}, judge_none)
+            ->state,
+        created);
+    EXPECT_EQ(
+        code_of(scene->create("create-" + first, {first, digits('c'), plan_text(2000)}, judge_all)),
+        "invalid_plan"); // forgotten, and never made twice: the plan has expired
     scene.clock.add(700'000);
     ASSERT_NO_FATAL_FAILURE(fill_until_rotated());
     EXPECT_EQ(code_of(scene->status("late")), "session_not_found");
@@ -147,7 +148,7 @@ TEST_F(Rotation, AFileFullOfLivingSessionsIsFull) {
     scene.how.records = 60;
     std::size_t alive = 0;
     while (scene.create("s-" + std::to_string(alive))) ++alive;
-    EXPECT_EQ(alive, 10U); // six records each
+    EXPECT_EQ(alive, 10U);   // six records each
     EXPECT_FALSE(rotated()); // there was nothing to forget
     for (std::size_t i = 0; i < alive; ++i) scene.bring("s-" + std::to_string(i), exited);
     EXPECT_EQ(code_of(scene.create("after-1")), ""); // five of each were needed

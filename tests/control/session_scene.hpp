@@ -135,8 +135,13 @@ public:
         -> start_authorization {
         const auto now = clock.ms();
         const auto known = (*this)->status(id).value();
-        return {1,   "approval-1", id, digits('c'), known.plan_content_digest,
-                now, std::min(now + for_ms, known.expires_at_ms)};
+        return {1,
+                "approval-1",
+                id,
+                digits('c'),
+                known.plan_content_digest,
+                now,
+                std::min(now + for_ms, known.expires_at_ms)};
     }
     auto reserve(const std::string& id, std::uint64_t for_ms = 1000) {
         return (*this)->reserve_start(id + ".reserve", authorization(id, for_ms));
@@ -150,8 +155,7 @@ public:
     auto stop(const std::string& id) { return (*this)->mark_stopping(id + ".stopping", id); }
     auto exit(const std::string& id) {
         const auto ran = (*this)->record(id)->running_at_ms;
-        return (*this)->mark_exited(id + ".exited", id,
-                                    receipt_at(ran, std::max(ran, clock.ms())));
+        return (*this)->mark_exited(id + ".exited", id, receipt_at(ran, std::max(ran, clock.ms())));
     }
     auto fail(const std::string& id, std::string_view code) {
         return (*this)->mark_failed(id + ".failed", id, code);
@@ -184,8 +188,8 @@ public:
                 .issued_at_ms = now,
                 .expires_at_ms = now + 1000};
     }
-    [[nodiscard]] static auto body(const std::string& id,
-                                   std::string_view schema = test_schema) -> adapters::guest_body {
+    [[nodiscard]] static auto body(const std::string& id, std::string_view schema = test_schema)
+        -> adapters::guest_body {
         return {std::string{schema}, id, "guest-capability-inventory", digits('a'), 4};
     }
     auto say(const std::string& session, const std::string& intent,

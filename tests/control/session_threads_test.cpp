@@ -26,9 +26,10 @@ TEST(SessionThreads, AllCallsAtOnce) {
             // Expired once the clock was moved on, so that it may be forgotten.
             expect(scene.create(id, plan_text(100'000'000)).has_value());
             expect(scene.create(id, plan_text(100'000'000)).has_value());
-            expect(scene->reserve_start(id + ".reserve",
-                                        {1, "approval", id, digits('c'),
-                                         scene->status(id)->plan_content_digest, 1000, 60'000})
+            expect(scene
+                       ->reserve_start(id + ".reserve",
+                                       {1, "approval", id, digits('c'),
+                                        scene->status(id)->plan_content_digest, 1000, 60'000})
                        .has_value());
             expect(scene.start(id).has_value());
             expect(scene.run(id).has_value());
@@ -111,9 +112,7 @@ public:
     auto adopt_next() -> result<> override { return fast_.adopt_next(); }
     auto sync_names() -> result<> override { return fast_.sync_names(); }
     auto witness() -> result<std::string> override { return fast_.witness(); }
-    auto set_witness(std::string_view text) -> result<> override {
-        return fast_.set_witness(text);
-    }
+    auto set_witness(std::string_view text) -> result<> override { return fast_.set_witness(text); }
 
 private:
     failing_storage fast_;
