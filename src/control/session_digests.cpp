@@ -1,3 +1,5 @@
+// The encodings of requests, in the order of docs/journal-format.md and of the wire. Nothing here
+// judges what it encodes.
 #include "control/session_digests.hpp"
 #include "control/session_rules.hpp"
 

@@ -91,7 +91,7 @@ template<auto Member, auto Rule> [[nodiscard]] consteval auto process_row(std::s
     using r = session_record;
     using p = process_identity;
     using wire::row, wire::maybe;
-    constexpr wire::text boot_id{wire::grammar::alias, boot_id_bytes, boot_id_bytes};
+    constexpr wire::text boot_id{wire::grammar::alias, 1, boot_id_bytes};
     return wire::table(
         row<&r::schema_version, only_version_1>("schema_version"),
         row<&r::sequence, positive_integer>("sequence"),
@@ -132,7 +132,7 @@ template<auto Member, auto Rule> [[nodiscard]] consteval auto process_row(std::s
         row<&r::receipt_hmac, maybe<wire::hex64>{}>("receipt_hmac"),
         row<&r::termination_cause, wire::choice<recorded_cause_words>{}>("termination_cause"),
         row<&r::exit_code, wire::integer{0, 255}>("exit_code"),
-        row<&r::canonical_plan_json, wire::text{wire::grammar::utf8, 2, most_plan_bytes}>(
+        row<&r::canonical_plan_json, wire::text{wire::grammar::no_nul, 2, most_plan_bytes}>(
             "canonical_plan_json"),
         row<&r::previous_hash, wire::hex64>("previous_hash"),
         row<&r::this_hash, wire::hex64>("this_hash"),

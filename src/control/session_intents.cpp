@@ -117,7 +117,7 @@ auto session_registry::state::admit(session_record next, std::size_t decision_by
         GLOVE_TRY(auto room, log->core().reserve(1, decision_bytes));
         GLOVE_TRY(const auto sealed, log->append(next));
         remember(sealed, verdict);
-        owed_decisions.insert_or_assign(sealed.sequence, std::move(room));
+        owed_decisions.emplace(sealed.sequence, owed_room{std::move(room), decision_bytes});
         return {};
     };
     auto done = attempt();
@@ -161,7 +161,7 @@ auto session_registry::state::decide(const intent_decision& what) -> answer<inte
         return refuse(observation_intent_storage_failed, errc::wrong_state, "intent.owed",
                       "no room was kept for it");
     const auto identity = identity_of(next);
-    const auto sealed = log->append(std::move(next), room->second);
+    const auto sealed = log->append(std::move(next), room->second.room);
     if (!sealed) return refuse_write(sealed.error(), intent_codes);
     remember(*sealed, verdict);
     owed_decisions.erase(room);

@@ -16,6 +16,7 @@ constexpr auto most = std::numeric_limits<std::uint64_t>::max();
     return {1, most, {plan.most_partitions, {std::string(wire::alias.max, 'a'), most}}};
 }
 
+// What is on record already stays; only what is still to come is as long as it may be.
 [[nodiscard]] auto longest_life(const session_record& of, const plan_facts& plan)
     -> session_record {
     session_record out = of;
@@ -23,22 +24,30 @@ constexpr auto most = std::numeric_limits<std::uint64_t>::max();
     out.operation = "mark_refinement_exited";
     out.idempotency_key = ident();
     out.state = session_state::preparing; // the longest word
-    out.authorization_id = ident();
-    out.authorized_at_ms = out.authorization_expires_at_ms = most;
-    out.launch_profile_digest = digest();
-    out.starting_at_ms = out.running_at_ms = out.stopping_at_ms = most;
-    out.process = {1,
-                   std::numeric_limits<std::uint32_t>::max(),
-                   std::string(boot_id_bytes, 'a'),
-                   most,
-                   most,
-                   most,
-                   digest()};
-    out.cgroup = cgroup_identity{1, most, most};
-    out.filesystem = longest_filesystem(plan);
-    out.managed_runtime = managed_runtime_identity{1, "apple_container", ident(), digest()};
+    if (of.state < session_state::preparing) {
+        out.authorization_id = ident();
+        out.authorized_at_ms = out.authorization_expires_at_ms = most;
+    }
+    if (of.state < session_state::starting) {
+        out.launch_profile_digest = digest();
+        out.starting_at_ms = most;
+        out.cgroup = cgroup_identity{1, most, most};
+        out.filesystem = longest_filesystem(plan);
+        out.managed_runtime = managed_runtime_identity{1, "apple_container", ident(), digest()};
+    }
+    if (of.state < session_state::running) {
+        out.running_at_ms = most;
+        out.process = {1,
+                       std::numeric_limits<std::uint32_t>::max(),
+                       std::string(boot_id_bytes, 'a'),
+                       most,
+                       most,
+                       most,
+                       digest()};
+    }
     out.failure_code = "recovered_without_process";
-    out.finished_at_ms = out.receipt_started_at_ms = out.receipt_sequence = most;
+    out.stopping_at_ms = out.finished_at_ms = most;
+    out.receipt_started_at_ms = out.receipt_sequence = most;
     out.receipt_key_id = out.receipt_digest = digest();
     out.receipt_previous_hmac = out.receipt_hmac = digest();
     out.termination_cause = "terminal_output_limit";

@@ -29,17 +29,18 @@ public:
     chooser(const session_book& book, std::span<const journal::entry> records)
         : book_{book}, records_{records} {}
 
-    // With the room that is reserved for what a session that lives on still owes.
-    void keep_living(const kept_session& one) {
+    // With the room that is reserved, or will be, for what it still owes.
+    void keep_living(const kept_session& one, const owed_room* room) {
         take(one, used_);
-        owe(records_left(one.now.state), longest_record(one.now, one.plan));
+        owe(records_left(one.now.state),
+            room != nullptr ? room->bytes_each : longest_record(one.now, one.plan));
     }
-    void keep_intent(std::uint64_t sequence, const kept_intent& what) {
+    void keep_intent(std::uint64_t sequence, const kept_intent& what, const owed_room* room) {
         add(sequence, used_);
         out_.intents.insert(sequence);
         if (what.decision != 0) return add(what.decision, used_);
         const auto* session = book_.session(what.item.context.session_id);
-        owe(1, longest_decision(session->now, session->plan));
+        owe(1, room != nullptr ? room->bytes_each : longest_decision(session->now, session->plan));
     }
     // False: it takes more than `most`.
     [[nodiscard]] auto keep_over(const candidate& one, const share& most) -> bool {
@@ -100,17 +101,24 @@ private:
 
 } // namespace
 
+template<class Map, class Key> [[nodiscard]] static auto room_in(const Map& rooms, const Key& of)
+    -> const owed_room* {
+    const auto found = rooms.find(of);
+    return found == rooms.end() ? nullptr : &found->second;
+}
+
 auto session_registry::state::what_to_keep() const -> keeping {
     chooser choose{book, log->core().records()};
     std::map<std::string, candidate, std::less<>> over;
     const auto now = now_ms();
     for (const auto& [id, one] : book.sessions()) {
         if (is_over(one)) over.emplace(id, candidate{&one, {}, now < one.now.expires_at_ms});
-        else choose.keep_living(one);
+        else choose.keep_living(one, room_in(owed, id));
     }
     for (const auto& [sequence, one] : book.intents()) {
         const auto ended = over.find(one.item.context.session_id);
-        if (ended == over.end()) choose.keep_intent(sequence, one);
+        if (ended == over.end())
+            choose.keep_intent(sequence, one, room_in(owed_decisions, sequence));
         else if (one.decision == 0 && now < one.item.context.expires_at_ms)
             ended->second.waiting.push_back(sequence);
     }
@@ -151,17 +159,20 @@ auto session_registry::state::make_room(wanted what) -> result<bool> {
 }
 
 auto session_registry::state::reserve(std::size_t records, std::size_t bytes_each)
-    -> result<journal::reservation> {
+    -> result<owed_room> {
     auto out = log->core().reserve(records, bytes_each);
-    if (out || out.error().step != "journal.full") return out;
-    GLOVE_TRY(const bool more, make_room(wanted::room));
-    return more ? log->core().reserve(records, bytes_each) : std::move(out);
+    if (!out && out.error().step == "journal.full") {
+        GLOVE_TRY(const bool more, make_room(wanted::room));
+        if (more) out = log->core().reserve(records, bytes_each);
+    }
+    if (!out) return std::unexpected(std::move(out).error());
+    return owed_room{*std::move(out), bytes_each};
 }
 
 auto session_registry::state::owe(const kept_session& what) -> result<> {
     const auto id = what.now.session_id;
-    const auto left = records_left(what.now.state);
-    GLOVE_TRY(auto room, reserve(left, longest_record(what.now, what.plan)));
+    GLOVE_TRY(auto room,
+              reserve(records_left(what.now.state), longest_record(what.now, what.plan)));
     owed.insert_or_assign(id, std::move(room));
     return {};
 }

@@ -24,8 +24,9 @@ public:
 // The kinds of records in the journal.
 inline constexpr std::uint8_t life_records = 0;
 inline constexpr std::uint8_t intent_records = 1;
-// Of what a file may hold, intents may have this part; what decides them comes on top.
-inline constexpr std::uint64_t intents_part = 4;
+// Of what a file may hold, intents may have one part in so many; what is owed for their decisions
+// comes on top, and takes hardly more.
+inline constexpr std::uint64_t intents_part = 8;
 // A session that is being prepared may still fail on record for so long after its plan expired.
 inline constexpr std::uint64_t late_failure_ms = 600'000;
 
@@ -44,6 +45,12 @@ struct step_request {
                                 const terminal_envelope& what) -> step_request;
 [[nodiscard]] auto failure_request(std::string_view key, std::string_view session_id,
                                    std::string_view code, std::uint64_t now) -> step_request;
+
+// What is kept for records that are owed.
+struct owed_room {
+    journal::reservation room;
+    std::size_t bytes_each = 0;
+};
 
 struct session_registry::state {
     state(journal::storage& where, const registry_settings& settings, const channel_host* admitted,
@@ -65,8 +72,7 @@ struct session_registry::state {
     [[nodiscard]] auto admit(session_record next, std::size_t decision_bytes)
         -> answer<intent_item>;
     // Tries, makes room once, tries again.
-    [[nodiscard]] auto reserve(std::size_t records, std::size_t bytes_each)
-        -> result<journal::reservation>;
+    [[nodiscard]] auto reserve(std::size_t records, std::size_t bytes_each) -> result<owed_room>;
     enum class wanted : std::uint8_t { room, room_for_intents };
     // False: there is nothing that could be forgotten.
     [[nodiscard]] auto make_room(wanted what) -> result<bool>;
@@ -96,8 +102,8 @@ struct session_registry::state {
     mutable std::shared_mutex looking;
     session_book book;
     std::optional<journal::typed_log<session_codec>> log;
-    std::map<std::string, journal::reservation, std::less<>> owed;
-    std::map<std::uint64_t, journal::reservation> owed_decisions; // by the intent's sequence
+    std::map<std::string, owed_room, std::less<>> owed;
+    std::map<std::uint64_t, owed_room> owed_decisions; // by the intent's sequence
     // Sessions whose process belongs to the process before this one, until somebody has looked.
     std::set<std::string, std::less<>> unsettled;
 };

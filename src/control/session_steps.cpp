@@ -89,12 +89,12 @@ auto session_registry::state::step(const step_request& what) -> answer<session_v
     next.state = *to;
     auto room = owed.find(what.session_id);
     if (room == owed.end()) { // it was over when the registry was opened
-        auto more = log->core().reserve(records_left(kept->now.state),
-                                        longest_record(kept->now, kept->plan));
+        const auto longest = longest_record(kept->now, kept->plan);
+        auto more = log->core().reserve(records_left(kept->now.state), longest);
         if (!more) return refuse_write(std::move(more).error(), session_codes);
-        room = owed.insert_or_assign(std::string{what.session_id}, *std::move(more)).first;
+        room = owed.emplace(what.session_id, owed_room{*std::move(more), longest}).first;
     }
-    auto out = put(std::move(next), room->second);
+    auto out = put(std::move(next), room->second.room);
     if (out && is_terminal(out->state)) owed.erase(room);
     return out;
 }

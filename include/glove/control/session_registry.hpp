@@ -1,11 +1,12 @@
 // Which sessions there are, durably, and what their guests left for the controller.
 //
-// Guarantees: what was answered is on the disk; a key means one request for good, and its replay
-// gives what was answered then, even when the plan has expired; a session takes only the steps of
-// lifecycle.hpp; nothing a guest does can keep a step of a session's life from being written, since
-// room for these is reserved when it is created; a full file is rotated, and what is over and not
-// asked for any more is forgotten then. An intent whose schema is not admitted any more is never
-// acted upon: it is kept as metadata.
+// Guarantees: what was answered is on the disk; a key means one request as long as its session is
+// remembered, and its replay gives what was answered then, even when the plan has expired; a
+// session takes only the steps of lifecycle.hpp; nothing a guest does can keep a step of a
+// session's life from being written, since room for these is reserved when it is created; a full
+// file is rotated, and what is over is forgotten then, those whose plan has expired first
+// (docs/journal-format.md). An intent whose schema is not admitted any more is never acted upon: it
+// is kept as metadata. After a write that failed nothing more is written, and looking goes on.
 //
 // Safe for use by several threads. Looking never waits for the disk.
 #pragma once
@@ -145,7 +146,9 @@ public:
         -> result<std::unique_ptr<session_registry>>;
     ~session_registry();
 
-    // Decodes and validates the plan; asked only when the request is no replay.
+    // Decodes and validates the plan; asked only when the request is no replay, and without a lock.
+    // The id is 1 to 64 letters, digits, '-', '_' and '.', and neither "." nor "..": another one
+    // could never be started.
     using plan_judge = std::function<answer<supervisor::sealed_plan>(const create_session&)>;
     [[nodiscard]] auto create(std::string_view key, const create_session& what,
                               const plan_judge& judge) -> answer<session_view>;
@@ -154,7 +157,8 @@ public:
     [[nodiscard]] auto record(std::string_view session_id) const -> answer<session_record>;
     [[nodiscard]] auto list(std::string_view after, std::size_t limit) const -> session_list;
 
-    // The steps of a life. A replay of a key gives the state as it is now.
+    // The steps of a life. A replay of a key gives the state as it is now. Members of bad form, and
+    // receipts that do not fit the session, are session_control_failed.
     [[nodiscard]] auto reserve_start(std::string_view key, const start_authorization& what)
         -> answer<session_view>;
     [[nodiscard]] auto mark_starting(std::string_view key, std::string_view session_id,
@@ -174,7 +178,8 @@ public:
 
     // Sessions that were starting, running or stopping when the last process ended. The ids of
     // those whose process could not be identified: they are left as they are and never signalled,
-    // and nothing can be started for them.
+    // and nothing can be started for them. Until one is settled, its steps are refused as
+    // session_reconciliation_failed. Again is fine: it looks at those that are left.
     [[nodiscard]] auto recover(const receipt_finder& receipts, process_observer& processes)
         -> result<std::vector<std::string>>;
 
