@@ -112,7 +112,8 @@ struct exposure_store::state {
                               std::map<exposure_key, std::uint64_t>& ended) const
         -> std::vector<std::uint64_t>;
     [[nodiscard]] auto has_room() const -> bool;
-    [[nodiscard]] auto rotate() -> result<>;
+    // Whether anything was let go.
+    [[nodiscard]] auto rotate() -> result<bool>;
     [[nodiscard]] auto put(const exposure_record& record) -> result<>;
     [[nodiscard]] auto carry_out(exposure_decision decided) -> answer<catalog_entry>;
 
@@ -189,7 +190,7 @@ auto exposure_store::state::chosen(const exposure_ledger& from,
 
 // Forgets what is dead until the ledger and the file are half empty, and goes on as a restart
 // would.
-auto exposure_store::state::rotate() -> result<> {
+auto exposure_store::state::rotate() -> result<bool> {
     auto next = ledger;
     std::map<exposure_key, std::uint64_t> ended;
     std::vector<std::uint64_t> live;
@@ -201,6 +202,7 @@ auto exposure_store::state::rotate() -> result<> {
             if (std::ranges::binary_search(live, one.sequence)) bytes += one.bytes;
         if (most == 0 || bytes <= journal::exposures.most.file_bytes / 2) break;
     }
+    if (live.size() == log->core().records().size()) return false;
     auto kept = next.snapshot();
     kept.generation_floor = kept.sequence;
     GLOVE_TRY(next, exposure_ledger::restore(kept));
@@ -211,7 +213,7 @@ auto exposure_store::state::rotate() -> result<> {
         ledger = std::move(next);
     }
     owe();
-    return {};
+    return true;
 }
 
 auto exposure_store::state::put(const exposure_record& record) -> result<> {
@@ -276,8 +278,9 @@ auto exposure_store::create(std::string_view request_id, create_exposure what)
     auto decided = decide_create(my.ledger, my.policy, request_id, what, my.now_ms());
     const bool full = !decided && decided.error().step == "exposure.capacity";
     if (full || (decided && decided->record && !my.has_room())) {
-        if (auto rotated = my.rotate(); !rotated)
-            return refuse(error_code::path_exposure_unavailable, std::move(rotated).error());
+        const auto rotated = my.rotate();
+        if (!rotated) return refuse(error_code::path_exposure_unavailable, rotated.error());
+        if (full && !*rotated) return refused(std::move(decided).error());
         if (!my.has_room())
             return refuse(error_code::path_exposure_unavailable, errc::limit_exceeded,
                           "exposure.capacity", "what lives leaves no room in the journal");

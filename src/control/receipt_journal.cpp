@@ -204,7 +204,10 @@ auto receipt_journal::state::rotate() -> result<> {
                     "no receipt can be let go before a controller has acknowledged it");
     std::vector<std::uint64_t> live;
     for (const auto& one : records.subspan(first)) live.push_back(one.sequence);
-    return log->core().rotate(live);
+    GLOVE_CHECK(log->core().rotate(live));
+    const auto oldest = live.empty() ? log->core().head().sequence + 1 : live.front();
+    std::erase_if(by_subject, [&](const auto& one) { return one.second.sequence < oldest; });
+    return {};
 }
 
 auto receipt_journal::reserve(const supervisor::session_plan& plan,
