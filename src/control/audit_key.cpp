@@ -1,5 +1,6 @@
 // The key of the chain of receipts. Its digits and bytes are only ever in memory that is wiped.
 #include <algorithm>
+#include <glove/base/wipe.hpp>
 #include <glove/control/receipt.hpp>
 #include <glove/sys/files.hpp>
 #include <glove/wire/crypto.hpp>
@@ -55,7 +56,7 @@ auto audit_key::parse(std::string_view text) -> result<audit_key> {
 auto audit_key::load(const std::string& path) -> result<audit_key> {
     GLOVE_TRY(auto text, sys::read_private_file(path, most_file));
     auto out = parse(text);
-    sys::wipe(text);
+    wipe(text);
     if (!out) out.error().detail = path + ": " + out.error().detail;
     return out;
 }

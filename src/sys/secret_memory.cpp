@@ -35,10 +35,4 @@ void secret_memory::release() noexcept {
     locked_ = false;
 }
 
-void wipe(std::string& text) noexcept {
-    text.resize(text.capacity()); // within what it has: nothing is allocated
-    ::explicit_bzero(text.data(), text.size());
-    text.clear();
-}
-
 } // namespace glove::sys

@@ -179,7 +179,7 @@ TEST(SecretMemory, WipingATextTakesAllThatItHadRoomFor) {
     std::string text(200, 's');
     const auto* const at = text.data();
     text.resize(100);
-    sys::wipe(text);
+    wipe(text);
     EXPECT_TRUE(text.empty());
     EXPECT_EQ(std::count(at, at + 200, 's'), 0);
 }

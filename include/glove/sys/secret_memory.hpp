@@ -43,7 +43,4 @@ private:
     bool locked_ = false;
 };
 
-// Overwrites all that the text holds or has room for; it is empty afterwards.
-void wipe(std::string& text) noexcept;
-
 } // namespace glove::sys
