@@ -1,6 +1,7 @@
 // The key of the receipts: what a file of one is, and that nothing of it stays in memory.
 #include "receipt_scene.hpp"
 #include <cstring>
+#include <glove/base/wipe.hpp>
 #include <glove/sys/secret_memory.hpp>
 #include <gtest/gtest.h>
 #include <support/folder.hpp>

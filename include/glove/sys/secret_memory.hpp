@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <glove/base/error.hpp>
 #include <span>
-#include <string>
 #include <string_view>
 #include <utility>
 
