@@ -159,6 +159,9 @@ void offer_tools(const host::run_profile& from, run_words& words) {
             profile.notes.push_back(name + " is yours, so " + from.name +
                                     " does not learn of its tools by it");
     }
+    if (!tools.home_files.empty() && words.home == "none")
+        profile.notes.push_back("without a home that is kept, " + from.name +
+                                " does not learn of its tools");
     if (!tools.note.empty()) profile.notes.emplace_back(tools.note);
 }
 
