@@ -82,7 +82,7 @@ constexpr std::array actions{
 [[nodiscard]] auto mediation_for(const mcp_words& words, const action& chosen)
     -> result<kernel::mediation> {
     GLOVE_CHECK(check_words(words, chosen));
-    GLOVE_TRY(auto wish, mediation_of(words.mediation));
+    GLOVE_TRY(auto wish, mediation_of(words.mediation, {}));
     for (const auto& note : wish.notes)
         (void)std::fputs(("glove: " + printable(note) + "\n").c_str(), stderr);
     auto& out = wish.what;

@@ -66,8 +66,13 @@ public:
 
 [[nodiscard]] auto options_for(const mediation& what) -> result<gateway_options> {
     gateway_options out;
-    if (what.contain_upstreams)
-        return fail(errc::unsupported, "mcp.contain", "servers cannot be contained");
+    // One that is to be contained is not started without.
+    for (const auto& each : what.upstreams)
+        if (each.perimeter.has_value() != what.contain_upstreams)
+            return fail(errc::invalid_input, "mcp.contain",
+                        "the server " + in_quotes(each.name) +
+                            (what.contain_upstreams ? " has no perimeter"
+                                                    : " has a perimeter that nobody asked for"));
     out.upstreams = what.upstreams;
     for (const auto& word : what.relay) {
         const auto feature = mcp::relayable(word);
