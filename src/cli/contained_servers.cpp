@@ -126,16 +126,34 @@ constexpr std::array<std::string_view, 2> own_variables{"XDG_CONFIG_HOME", "XDG_
     return out;
 }
 
-// What it needs and would not be seen anyway.
-void keep_hidden_needs(const container::plan& plan, words_of& needs) {
-    const auto is_seen_anyway = [&](const std::string& path) {
-        const auto where = container::resolve(path);
-        return !where || std::ranges::none_of(plan.tree, [&](const container::tree_entry& entry) {
-            return entry.kind == container::entry_kind::bind &&
-                   entry.origin == container::origin::program && entry.path == where->real;
-        });
+[[nodiscard]] auto is_bound(const container::plan& plan, const std::string& path) -> bool {
+    return std::ranges::any_of(plan.tree, [&](const container::tree_entry& entry) {
+        return entry.kind == container::entry_kind::bind && sys::holds(entry.path, path);
+    });
+}
+
+// Leaves what would not be seen anyway. A link to what is seen is no path inside: what it leads to
+// is taken in its place.
+void settle_program(const container::plan& plan, mcp::upstream_perimeter& with) {
+    const auto real_of = [](const std::string& path) {
+        auto where = container::resolve(path);
+        return where ? std::move(where->real) : path;
     };
-    std::erase_if(needs, is_seen_anyway);
+    words_of needs;
+    for (const auto& need : with.needs) {
+        const auto real = real_of(need);
+        const bool alone = std::ranges::any_of(plan.tree, [&](const container::tree_entry& entry) {
+            return entry.kind == container::entry_kind::bind &&
+                   entry.origin == container::origin::program && entry.path == real;
+        });
+        if (alone) needs.push_back(need);
+        else if (!is_bound(plan, need)) with.directories.push_back(sys::parent_of(real));
+    }
+    const auto shown = [&](const std::string& path) { // by itself, or as a link that is made
+        return is_bound(plan, path) || std::ranges::count(needs, path) != 0;
+    };
+    if (!shown(with.program)) with.program = real_of(with.program);
+    with.needs = std::move(needs);
 }
 
 // A path among its words that it will not find.
@@ -145,10 +163,7 @@ void note_unseen_words(const mcp::upstream_wish& server, const container::plan& 
         if (!word->starts_with('/')) continue;
         const auto where = container::resolve(*word);
         if (!where) continue;
-        const bool seen = std::ranges::any_of(plan.tree, [&](const container::tree_entry& entry) {
-            return entry.kind == container::entry_kind::bind && sys::holds(entry.path, where->real);
-        });
-        if (!seen)
+        if (!is_bound(plan, where->real))
             into.notes.push_back("the server " + server.name + " is contained and does not see " +
                                  *word +
                                  ": grant it, or the directory that it needs, with "
@@ -173,7 +188,7 @@ void note_unseen_words(const mcp::upstream_wish& server, const container::plan& 
     GLOVE_TRY(const auto profile, profile_of(server, into));
     auto plan = container::make_plan(profile);
     if (!plan) return of_server(server, std::move(plan).error());
-    keep_hidden_needs(*plan, server.perimeter->needs);
+    settle_program(*plan, *server.perimeter);
     note_unseen_words(server, *plan, into);
     for (const auto& note : plan->notes)
         into.notes.push_back("the server " + server.name + ": " + note);
