@@ -131,7 +131,8 @@ constexpr auto fields = wire::table(
     wire::row<&mediation::check_tool, word>("check_tool"),
     wire::row<&mediation::check_arguments, wire::text{grammar::no_nul, 0, 1UL << 20}>(
         "check_arguments"),
-    wire::defaulted_row<&mediation::accept, words>("accept"));
+    wire::defaulted_row<&mediation::accept, words>("accept"),
+    wire::defaulted_row<&mediation::forget, words>("forget"));
 
 constexpr wire::json::limits bounds{.bytes = 32UL << 20, .elements = most_items};
 

@@ -49,6 +49,7 @@ using std::chrono::milliseconds;
     out.check_tool = "files.read";
     out.check_arguments = "{\"path\":\"/srv/x\"}";
     out.accept = {"*"};
+    out.forget = {"files.read"};
     return out;
 }
 
