@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <filesystem>
 #include <glove/base/text.hpp>
 #include <glove/container/launch.hpp>
 #include <glove/container/plan.hpp>
 #include <glove/host/profiles.hpp>
 #include <glove/run/mediation.hpp>
 #include <glove/sys/files.hpp>
+#include <glove/sys/spawn.hpp>
 #include <glove/sys/user_directories.hpp>
 
 namespace glove::cli {
@@ -126,6 +128,11 @@ constexpr std::array<std::string_view, 2> own_variables{"XDG_CONFIG_HOME", "XDG_
     return out;
 }
 
+[[nodiscard]] auto real_of(const std::string& path) -> std::string {
+    auto where = container::resolve(path);
+    return where ? std::move(where->real) : path;
+}
+
 [[nodiscard]] auto is_bound(const container::plan& plan, const std::string& path) -> bool {
     return std::ranges::any_of(plan.tree, [&](const container::tree_entry& entry) {
         return entry.kind == container::entry_kind::bind && sys::holds(entry.path, path);
@@ -135,10 +142,6 @@ constexpr std::array<std::string_view, 2> own_variables{"XDG_CONFIG_HOME", "XDG_
 // Leaves what would not be seen anyway. A link to what is seen is no path inside: what it leads to
 // is taken in its place.
 void settle_program(const container::plan& plan, mcp::upstream_perimeter& with) {
-    const auto real_of = [](const std::string& path) {
-        auto where = container::resolve(path);
-        return where ? std::move(where->real) : path;
-    };
     words_of needs;
     for (const auto& need : with.needs) {
         const auto real = real_of(need);
@@ -172,10 +175,69 @@ void note_unseen_words(const mcp::upstream_wish& server, const container::plan& 
     }
 }
 
+// The first of the paths, links in it followed, that one of the grants holds.
+[[nodiscard]] auto held_by(std::span<const std::string> grants, const words_of& paths)
+    -> std::optional<std::pair<std::string, std::string>> {
+    for (const auto& grant : grants)
+        for (const auto& path : paths)
+            if (sys::holds(real_of(grant), real_of(path)) || sys::holds(real_of(grant), path))
+                return std::pair{grant, path};
+    return std::nullopt;
+}
+
+// They are executed outside of every sandbox whenever a server is started again.
+[[nodiscard]] auto check_own_programs(const std::string& glove, std::span<const std::string> agent,
+                                      const mediation_wish& wish) -> result<> {
+    words_of own{glove};
+    for (const auto* const name : {"glove-mediator", "glove-egress", "glove-ssh-agent"})
+        if (auto found = sys::find_own_program(name, "mediation.program"))
+            own.push_back(*std::move(found));
+    const auto refuse = [](const std::string& who, const auto& held) {
+        return wrong(who + " may change " + held.first + ", which holds " + held.second +
+                         ", and that runs outside of the sandbox of each contained server",
+                     "leave the grant out, or grant what is beside it");
+    };
+    if (const auto held = held_by(agent, own)) return refuse("the command", *held);
+    for (const auto& server : wish.what.upstreams)
+        if (const auto held = held_by(server.grants.write, own))
+            return refuse("the server " + server.name, *held);
+    return {};
+}
+
+// What one server may change, another must not be made of: it would get that one's variables and
+// grants.
+[[nodiscard]] auto check_neighbours(const mcp::upstream_wish& server, const mediation_wish& wish)
+    -> result<> {
+    words_of made_of{server.perimeter->program};
+    made_of.insert(made_of.end(), server.perimeter->needs.begin(), server.perimeter->needs.end());
+    for (const auto& word : std::span{server.argv}.subspan(1))
+        if (word.starts_with('/') && std::filesystem::is_regular_file(real_of(word)))
+            made_of.push_back(word);
+    for (const auto& other : wish.what.upstreams) {
+        if (&other == &server) continue;
+        if (const auto held = held_by(other.grants.write, made_of))
+            return wrong("the server " + other.name + " may change " + held->first +
+                             ", which holds " + held->second + ", of which the server " +
+                             server.name + " is made",
+                         "leave the grant out, or put the one elsewhere");
+    }
+    return {};
+}
+
+// Nobody need have read the file.
+void note_grants_of_files(mediation_wish& into) {
+    for (const auto& server : into.what.upstreams)
+        for (const auto& option : grant_options)
+            for (const auto& value : server.grants.*option.grants)
+                into.notes.push_back("by its file, the server " + server.name + " has " +
+                                     option.flag + " " + server.name + "=" + value);
+}
+
 [[nodiscard]] auto contain(mcp::upstream_wish& server, std::span<const std::string> writable,
                            const std::string& glove, mediation_wish& into) -> result<> {
     words_of changeable{writable.begin(), writable.end()};
-    changeable.insert(changeable.end(), server.grants.write.begin(), server.grants.write.end());
+    for (const auto& each : into.what.upstreams)
+        changeable.insert(changeable.end(), each.grants.write.begin(), each.grants.write.end());
     auto found = host::find_program_view(server.argv.front(), changeable);
     if (!found) return of_server(server, std::move(found).error());
     mcp::upstream_perimeter with{.glove = glove,
@@ -189,6 +251,11 @@ void note_unseen_words(const mcp::upstream_wish& server, const container::plan& 
     auto plan = container::make_plan(profile);
     if (!plan) return of_server(server, std::move(plan).error());
     settle_program(*plan, *server.perimeter);
+    if (!server.perimeter->directories.empty() && server.perimeter->program.contains('='))
+        return wrong("the server " + server.name + ": a program with a '=' in its path, " +
+                         server.perimeter->program + ", cannot be contained",
+                     "install it elsewhere"); // env would take it for a variable
+    GLOVE_CHECK(check_neighbours(server, into));
     note_unseen_words(server, *plan, into);
     for (const auto& note : plan->notes)
         into.notes.push_back("the server " + server.name + ": " + note);
@@ -206,11 +273,13 @@ void declare_containment(CLI::App& app, mediation_words& words) {
 
 auto contain_servers(const mediation_words& words, std::span<const std::string> writable,
                      mediation_wish& into) -> result<> {
+    if (words.contain) note_grants_of_files(into);
     for (const auto& option : grant_options)
         for (const auto& word : words.*option.words) GLOVE_CHECK(add_grant(option, word, into));
     if (!words.contain) return refuse_grants(into);
     GLOVE_CHECK(container::check_identity());
     GLOVE_TRY(const auto glove, sys::read_link("/proc/self/exe"));
+    GLOVE_CHECK(check_own_programs(glove, writable, into));
     for (auto& server : into.what.upstreams) GLOVE_CHECK(contain(server, writable, glove, into));
     into.what.contain_upstreams = true;
     return {};

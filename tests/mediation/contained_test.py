@@ -210,6 +210,47 @@ require('node:readline').createInterface({ input: process.stdin }).on('line', (l
         for option in ("--upstream-read", "--upstream-write"):
             self.refused("--contain-upstreams", "--policy", rules, option, f"a={self.folder}", words=[rules])
 
+    def test_no_server_may_change_what_runs_outside_of_its_sandbox(self):
+        programs = os.path.dirname(inside.GLOVE)
+        for path in (programs, inside.GLOVE, os.path.join(programs, "glove-mediator")):
+            self.refused("--contain-upstreams", "--upstream-write", f"a={path}", words=["the server a", "runs outside"])
+        link = self.place.path("link")
+        os.symlink(programs, link)
+        self.refused("--contain-upstreams", "--upstream-write", f"a={link}", words=["runs outside"])
+        self.place.verb = "run"
+        done = self.place.run("true", flags=[*self.upstream("a", *mediation_case.PYTHON, ACTOR), "--allow", "a.*",
+                                             *self.contained(), "--write", programs])
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn(b"runs outside", done.stderr)
+
+    def test_no_server_may_change_another(self):
+        script = self.place.put("server.py", "")
+        servers = [*self.upstream("b", *mediation_case.PYTHON, script), "--contain-upstreams",
+                   "--upstream-read", f"b={script}"]
+        self.refused(*servers, "--upstream-write", f"a={self.place.workspace}", words=["the server a", script, "server b"])
+        program = self.place.put("bin/server", "#!/bin/sh\n", 0o755)
+        self.refused(*self.upstream("b", program), "--contain-upstreams", "--upstream-write",
+                     f"a={os.path.dirname(program)}", words=["server"], status=2)
+        # What both work with is theirs.
+        status, out, err = self.glove(
+            "mcp", "tools", *self.upstream("a", *mediation_case.PYTHON, ACTOR), *self.upstream(
+                "b", *mediation_case.PYTHON, ACTOR), *self.contained("--upstream-write", f"a={self.folder}"),
+            "--upstream-read", f"b={ACTOR}", "--upstream-read", f"b={self.folder}")
+        self.assertEqual(status, 0, err)
+        self.assertIn("b.act", out)
+
+    def test_a_program_with_a_sign_of_equality_is_refused(self):
+        folder = self.place.folder("home", "a=b", "bin")
+        program = os.path.join(folder, "server")
+        with open(program, "w", encoding="utf-8") as file:
+            file.write("#!/usr/bin/env node\n")
+        os.chmod(program, 0o755)
+        environment = {**self.place.environment, "PATH": f"{folder}:{os.path.dirname(inside.NODE)}:{inside.SEARCH_PATH}"}
+        status, _, err = self.glove("mcp", "tools", *self.upstream("b", "server"), "--contain-upstreams",
+                                    env=environment)
+        self.assertEqual(status, 2, err)
+        self.assertIn("'='", err)
+
     def config(self, **more):
         name = self.place.path("servers.json")
         with open(name, "w", encoding="utf-8") as file:
@@ -221,6 +262,7 @@ require('node:readline').createInterface({ input: process.stdin }).on('line', (l
         client = self.serve(*flags, "--contain-upstreams")
         self.assertEqual(self.shell(client, "pwd; echo y > made"), (0, self.folder + "\n"))
         client.close()
+        self.assertIn(f"by its file, the server a has --upstream-write a={self.folder}", self.stderr())
         status, _, err = self.glove("mcp", "tools", *flags)
         self.assertEqual(status, 2)
         self.assertIn("--contain-upstreams", err)
@@ -284,16 +326,16 @@ require('node:readline').createInterface({ input: process.stdin }).on('line', (l
     def test_nothing_outlives_whoever_is_killed(self):
         client, mark = self.begin()
         count = len(self.mediators(client))
-        self.assertGreaterEqual(count, 3)  # the mediation's two, and the sandbox's supervisor
+        self.assertGreaterEqual(count, 4)  # the mediation's three, and the sandbox's supervisor
         client.close()
         self.assert_gone(mark)
-        for victims in [[at] for at in range(count)] + [[0, 1], [1, 0]]:
+        for victims in [[at] for at in range(count)] + [[0, 1, 2], [2, 1, 0]]:
             with self.subTest(victims):
                 client, mark = self.begin()
                 pids = self.mediators(client)
                 for at in victims:
                     os.kill(pids[at], signal.SIGKILL)
-                if victims in ([0], [1], [0, 1], [1, 0]):
+                if victims[0] < 3:
                     self.assert_gone(mark)
                 else:  # the server has ended, and another is started in its place, without its grandchild
                     self.assertTrue(inside.wait_until(lambda: not self.sleepers(mark), SOON))
