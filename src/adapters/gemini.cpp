@@ -24,11 +24,16 @@ constexpr std::array destinations{
     destination{"accounts.google.com", "login"},
     destination{"www.googleapis.com", "login: which account it is"},
 };
-constexpr std::array<std::string_view, 1> tool_variables{
-    "GEMINI_CLI_SYSTEM_SETTINGS_PATH=/run/glove/gemini.json"};
+// It takes system settings from root only, whom an ordinary user's sandbox does not have. An
+// extension may be anybody's, and a linked one that is not there is passed over.
 constexpr std::array tool_files{
-    home_file{"gemini.json",
-              "{\"mcpServers\": {\"glove\": {\"command\": \"/run/glove/bin/glove-mcp\"}}}\n"},
+    home_file{"gemini/gemini-extension.json",
+              "{\"name\": \"glove\", \"version\": \"1.0.0\",\n"
+              " \"mcpServers\": {\"glove\": {\"command\": \"/run/glove/bin/glove-mcp\"}}}\n"},
+};
+constexpr std::array tool_home_files{
+    home_file{".gemini/extensions/glove/.gemini-extension-install.json",
+              "{\"source\": \"/run/glove/gemini\", \"type\": \"link\"}\n"},
 };
 constexpr std::array<std::string_view, 4> credentials{
     ".gemini/oauth_creds.json", ".gemini/google_accounts.json", ".gemini/gemini-credentials.json",
@@ -52,7 +57,7 @@ constexpr agent_description gemini{
     .destinations = destinations,
     .credentials = credentials,
     .seeds = seeds,
-    .tools = {.environment = tool_variables, .files = tool_files},
+    .tools = {.files = tool_files, .home_files = tool_home_files},
 };
 
 } // namespace glove::adapters

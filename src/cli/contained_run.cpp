@@ -112,6 +112,8 @@ void tell_of_tools(const contained_verb& verb, const run_words& words, host::run
     if (!verb.mediated || wish.tools == nullptr) return;
     if (words.transport == "stdio" || words.network == "sealed") return;
     wish.command.insert(wish.command.end(), wish.tools->words.begin(), wish.tools->words.end());
+    for (const auto& file : wish.tools->home_files)
+        wish.seeds.push_back({std::string{file.path}, std::string{file.content}});
 }
 
 // The same words once more, with those of the profile in front.

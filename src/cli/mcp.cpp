@@ -11,6 +11,8 @@
 #include <glove/base/text.hpp>
 #include <glove/run/exec.hpp>
 #include <glove/run/mediation.hpp>
+#include <glove/sys/files.hpp>
+#include <glove/sys/user_directories.hpp>
 #include <unistd.h>
 
 namespace glove::cli {
@@ -25,7 +27,7 @@ struct mcp_words {
     mediation_words mediation;
     std::optional<std::string> audit_log;
     bool audit_sync = false;
-    std::vector<std::string> accept;
+    std::vector<std::string> accept, forget;
     bool json = false;
 };
 
@@ -37,6 +39,8 @@ void declare(CLI::App& app, mcp_words& words) {
     app.add_flag("--audit-sync", words.audit_sync, "Make each audit line survive a power cut");
     repeatable(app, "--accept", words.accept, "UP[.TOOL]",
                "With pin: believe it from now on; '*' is everything (repeatable)");
+    repeatable(app, "--forget", words.forget, "UP[.TOOL]",
+               "With pin: forget what it was, of a server that you need not name (repeatable)");
     app.add_flag("--json", words.json, "With tools, check and pin: print JSON");
     app.footer("serve: what an MCP client starts; speaks on standard input and output\n"
                "tools: print what an agent would see, and why the rest is hidden\n"
@@ -69,6 +73,9 @@ constexpr std::array actions{
     if (!words.tool.empty() && !chosen.takes_tool) return wrong(name + " takes no tool");
     if (words.json && !chosen.takes_json) return wrong("--json goes with tools, check and pin");
     if (!words.accept.empty() && !chosen.takes_accept) return wrong("--accept goes with pin");
+    if (!words.forget.empty() && !chosen.takes_accept) return wrong("--forget goes with pin");
+    if (!words.forget.empty() && !words.accept.empty())
+        return wrong("--forget and --accept say two things", "give one of them");
     const bool records = chosen.task == kernel::task::serve;
     if (!records && (words.audit_log || words.audit_sync))
         return wrong(name + " puts nothing on record",
@@ -79,10 +86,27 @@ constexpr std::array actions{
     return {};
 }
 
+// No server takes part.
+[[nodiscard]] auto forgetting(const mcp_words& words) -> result<kernel::mediation> {
+    const auto& with = words.mediation;
+    if (!with.upstreams.empty() || !with.files.empty())
+        return wrong("--forget starts no server",
+                     "leave out --upstream and --mcp-config: it is about the names that were used");
+    kernel::mediation out;
+    out.task = kernel::task::pin;
+    out.json = words.json;
+    out.forget = words.forget;
+    GLOVE_TRY(out.directory, sys::read_link("/proc/self/cwd"));
+    GLOVE_TRY(out.state, sys::state_directory());
+    GLOVE_CHECK(kernel::encode(out));
+    return out;
+}
+
 [[nodiscard]] auto mediation_for(const mcp_words& words, const action& chosen)
     -> result<kernel::mediation> {
     GLOVE_CHECK(check_words(words, chosen));
-    GLOVE_TRY(auto wish, mediation_of(words.mediation));
+    if (!words.forget.empty()) return forgetting(words);
+    GLOVE_TRY(auto wish, mediation_of(words.mediation, {}));
     for (const auto& note : wish.notes)
         (void)std::fputs(("glove: " + printable(note) + "\n").c_str(), stderr);
     auto& out = wish.what;

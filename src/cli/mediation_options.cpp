@@ -1,5 +1,6 @@
 // Words to a mediation. Files of servers and the environment are looked at; nothing is started.
 #include "cli/mediation_options.hpp"
+#include "cli/contained_servers.hpp"
 #include "cli/values.hpp"
 #include <algorithm>
 #include <cstdlib>
@@ -58,20 +59,6 @@ constexpr std::size_t longest_tool_name = 128;
     for (const auto& word : read->ignored)
         into.notes.push_back("--mcp-config " + file + ": " + word + " is not used");
     return {};
-}
-
-[[nodiscard]] auto find_upstream(mediation_wish& among, std::string_view name)
-    -> mcp::upstream_wish* {
-    const auto found = std::ranges::find(among.what.upstreams, name, &mcp::upstream_wish::name);
-    return found == among.what.upstreams.end() ? nullptr : &*found;
-}
-
-[[nodiscard]] auto no_such_upstream(const std::string& option, std::string_view name,
-                                    const mediation_wish& among) {
-    std::string known;
-    for (const auto& each : among.what.upstreams) known += (known.empty() ? "" : ", ") + each.name;
-    return wrong(option + ": there is no upstream " + in_quotes(name),
-                 "the upstreams are: " + known);
 }
 
 // UP:NAME passes a variable on to one server, UP:NAME=VALUE sets it.
@@ -210,6 +197,19 @@ void place(mcp::upstream_wish& one, mediation_wish& into) {
 
 } // namespace
 
+auto find_upstream(mediation_wish& among, std::string_view name) -> mcp::upstream_wish* {
+    const auto found = std::ranges::find(among.what.upstreams, name, &mcp::upstream_wish::name);
+    return found == among.what.upstreams.end() ? nullptr : &*found;
+}
+
+auto no_such_upstream(const std::string& option, std::string_view name, const mediation_wish& among)
+    -> std::unexpected<error> {
+    std::string known;
+    for (const auto& each : among.what.upstreams) known += (known.empty() ? "" : ", ") + each.name;
+    return wrong(option + ": there is no upstream " + in_quotes(name),
+                 "the upstreams are: " + known);
+}
+
 void declare_mediation(CLI::App& app, mediation_words& words) {
     repeatable(app, "--upstream", words.upstreams, "NAME=CMD",
                "Tool server, CMD,ARG,... starts it outside of the sandbox (repeatable)");
@@ -217,6 +217,7 @@ void declare_mediation(CLI::App& app, mediation_words& words) {
                "Take tool servers from FILE, in the form that agents use (repeatable)");
     repeatable(app, "--upstream-env", words.upstream_environment, "UP:NAME",
                "Pass a variable on to a server, or set it: UP:NAME=VALUE (repeatable)");
+    declare_containment(app, words);
     repeatable(app, "--allow", words.rules.allow, "UP.TOOL",
                "Tool that may be called; UP.* is all of a server (repeatable)");
     repeatable(app, "--deny", words.rules.deny, "UP.TOOL",
@@ -250,7 +251,8 @@ void declare_mediation(CLI::App& app, mediation_words& words) {
                  "Believe definitions of tools although they have changed");
 }
 
-auto mediation_of(const mediation_words& words) -> result<mediation_wish> {
+auto mediation_of(const mediation_words& words, std::span<const std::string> writable)
+    -> result<mediation_wish> {
     mediation_wish out;
     GLOVE_CHECK(add_upstreams(words, out));
     GLOVE_CHECK(add_names(words, out));
@@ -271,6 +273,7 @@ auto mediation_of(const mediation_words& words) -> result<mediation_wish> {
     GLOVE_TRY(out.what.directory, sys::read_link("/proc/self/cwd"));
     GLOVE_TRY(out.what.state, sys::state_directory());
     for (auto& each : out.what.upstreams) place(each, out);
+    GLOVE_CHECK(contain_servers(words, writable, out));
     const auto& rules = words.rules;
     if (rules.allow.empty() && !rules.file)
         out.notes.emplace_back(

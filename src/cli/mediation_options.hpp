@@ -6,6 +6,7 @@
 #include <glove/base/error.hpp>
 #include <glove/kernel/mediation.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,8 @@ namespace glove::cli {
 
 struct mediation_words {
     std::vector<std::string> upstreams, files, upstream_environment;
+    std::vector<std::string> upstream_read, upstream_write, upstream_egress; // of contained ones
+    bool contain = false;
     policy::wish rules;
     std::string relay; // a list with commas
     std::string names; // empty: qualified
@@ -28,7 +31,15 @@ struct mediation_wish {
     std::vector<std::string> notes;
     std::vector<std::string> files; // that were named, absolute
 };
-// Errors name the option and its value. Rules are judged by glove-mediator, not here.
-[[nodiscard]] auto mediation_of(const mediation_words& words) -> result<mediation_wish>;
+// Null when there is none of this name, and the error that says so.
+[[nodiscard]] auto find_upstream(mediation_wish& among, std::string_view name)
+    -> mcp::upstream_wish*;
+[[nodiscard]] auto no_such_upstream(const std::string& option, std::string_view name,
+                                    const mediation_wish& among) -> std::unexpected<error>;
+
+// Errors name the option and its value. Rules are judged by glove-mediator, not here. `writable` is
+// what the agent may change.
+[[nodiscard]] auto mediation_of(const mediation_words& words, std::span<const std::string> writable)
+    -> result<mediation_wish>;
 
 } // namespace glove::cli

@@ -159,12 +159,19 @@ void offer_tools(const host::run_profile& from, run_words& words) {
             profile.notes.push_back(name + " is yours, so " + from.name +
                                     " does not learn of its tools by it");
     }
+    if (!tools.home_files.empty() && words.home == "none")
+        profile.notes.push_back("without a home that is kept, " + from.name +
+                                " does not learn of its tools");
     if (!tools.note.empty()) profile.notes.emplace_back(tools.note);
 }
 
 [[nodiscard]] auto complete_mediation(run_words& words, const host::run_profile* wish) -> result<> {
     auto& profile = words.request.profile;
-    GLOVE_TRY(auto mediation, mediation_of(words.mediation));
+    std::vector<std::string> writable;
+    if (profile.workspace) writable.push_back(*profile.workspace);
+    for (const auto& grant : profile.grants)
+        if (grant.mode == container::access::write) writable.push_back(grant.path);
+    GLOVE_TRY(auto mediation, mediation_of(words.mediation, writable));
     GLOVE_TRY(const auto on_streams, is_on_streams(words));
     for (auto& note : mediation.notes) profile.notes.push_back(std::move(note));
     if (on_streams && words.transport.empty())

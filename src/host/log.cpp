@@ -7,6 +7,7 @@
 #include <glove/base/text.hpp>
 #include <glove/host/log.hpp>
 #include <glove/sys/files.hpp>
+#include <glove/sys/standard_output.hpp>
 #include <list>
 
 namespace glove::host {
@@ -40,6 +41,7 @@ private:
     void open(const std::string& path, bool asked);
     void read(source& from);
     void take(source& from, const audit::line_cutter::line& line);
+    [[nodiscard]] auto print(const std::string& text) const -> result<>;
     [[nodiscard]] auto print_all() -> result<>;
     [[nodiscard]] auto print_fresh() -> result<>;
     [[nodiscard]] auto follow() -> result<>;
@@ -125,6 +127,11 @@ void log_view::take(source& from, const audit::line_cutter::line& line) {
     } else if (request_.json) lines_.emplace_back(line.text);
 }
 
+auto log_view::print(const std::string& text) const -> result<> {
+    return request_.json ? sys::print_json(text)
+                         : sys::write_all(sys::fd_ref::standard_output(), text);
+}
+
 auto log_view::print_all() -> result<> {
     joiner_.settle(machine_start_ns());
     std::vector<const audit::row*> shown;
@@ -147,7 +154,7 @@ auto log_view::print_all() -> result<> {
         else if (!joiner_.rows().empty()) request_.note("nothing in them matches");
         for (const auto* const row : shown) out += audit::table_line(*row, request_.style);
     }
-    return sys::write_all(sys::fd_ref::standard_output(), out);
+    return print(out);
 }
 
 auto log_view::print_fresh() -> result<> {
@@ -159,7 +166,7 @@ auto log_view::print_fresh() -> result<> {
     }
     fresh_.clear();
     fresh_lines_.clear();
-    return sys::write_all(sys::fd_ref::standard_output(), out);
+    return print(out);
 }
 
 // `changed` are names of the directory; those that are not open yet are new runs.

@@ -211,6 +211,14 @@ auto find_path_programs(std::span<const std::string> writable) -> result<path_pr
                          std::move(offer.left_out)};
 }
 
+auto find_program_view(std::string_view name, std::span<const std::string> writable)
+    -> result<program_view> {
+    GLOVE_TRY(const auto search, caller_search(writable));
+    GLOVE_TRY(auto found, find_program(name, {}, search));
+    return program_view{std::move(found.path), std::move(found.needs.files),
+                        std::move(found.needs.directories)};
+}
+
 auto to_toml(const effective_profile& profile) -> std::string {
     auto out = "[profile." + profile.name + "]\n";
     // What has no key, such as where the program may be, comes with the built-in profile.

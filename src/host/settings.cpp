@@ -50,6 +50,16 @@ constexpr unsigned most_connections = 65'536;
     return text == "." ? std::nullopt : check_path(text, home);
 }
 
+// UP=PATH
+[[nodiscard]] auto check_server_path(std::string& text, const std::string& home) -> complaint {
+    const auto equals = text.find('=');
+    if (equals == 0 || equals == std::string::npos) return "is not UP=PATH";
+    auto path = text.substr(equals + 1);
+    auto out = check_path(path, home);
+    text.replace(equals + 1, std::string::npos, path);
+    return out;
+}
+
 [[nodiscard]] auto is_name_byte(char c) -> bool {
     return is_lower(c) || is_upper(c) || is_digit(c) || c == '_';
 }
@@ -131,6 +141,10 @@ constexpr setting_kind inner_paths{
     true, true, text_only,
     "an array of strings: paths, of which relative ones start at your working directory",
     check_inner_path};
+constexpr setting_kind server_paths{
+    true, true, text_only,
+    "an array of strings: UP=PATH, with an absolute path, or one that begins with ~/",
+    check_server_path};
 constexpr setting_kind variables{true, true, text_only, "an array of strings: NAME or NAME=VALUE",
                                  check_variable};
 constexpr setting_kind tier{false, false, text_only, "a string: offline, local or sealed",
@@ -172,6 +186,12 @@ constexpr std::array rows{
     setting{"pty", &truth, "--pty", "A terminal of its own on all three streams"},
     setting{"upstream", &texts, "--upstream", "Tool servers of glove run"},
     setting{"mcp-config", &paths, "--mcp-config", "Files that name tool servers of glove run"},
+    setting{"contain-upstreams", &truth, "--contain-upstreams",
+            "Tool servers in sandboxes of their own"},
+    setting{"upstream-read", &server_paths, "--upstream-read", "What contained servers may read"},
+    setting{"upstream-write", &server_paths, "--upstream-write",
+            "What contained servers may change"},
+    setting{"upstream-egress", &texts, "--upstream-egress", "What contained servers may reach"},
     setting{"allow", &texts, "--allow", "Tools of glove run that may be called"},
     setting{"deny", &texts, "--deny", "Tools of glove run that may not be called"},
     setting{"policy", &file, "--policy", "The file of rules about tools of glove run"},

@@ -74,6 +74,21 @@ using wish = mcp::upstream_wish;
 constexpr wire::list<word> words{0, most_items};
 constexpr wire::list<pair_rule{}> pairs{0, most_items};
 
+using perimeter = mcp::upstream_perimeter;
+using grants = mcp::upstream_grants;
+constexpr wire::list<argument> paths{0, most_items};
+
+constexpr auto grant_fields = wire::table(wire::defaulted_row<&grants::read, paths>("read"),
+                                          wire::defaulted_row<&grants::write, paths>("write"),
+                                          wire::defaulted_row<&grants::egress, paths>("egress"));
+
+constexpr auto perimeter_fields = wire::table(
+    wire::row<&perimeter::glove, file>("glove"), wire::row<&perimeter::program, file>("program"),
+    wire::defaulted_row<&perimeter::needs, paths>("needs"),
+    wire::defaulted_row<&perimeter::directories, paths>("directories"),
+    wire::row<&perimeter::workspace, file>("workspace"),
+    wire::row<&perimeter::audit_log, file>("audit_log"));
+
 constexpr auto upstream_fields =
     wire::table(wire::row<&wish::name, upstream_name>("name"),
                 wire::row<&wish::argv, wire::list<argument>{1, most_items}>("argv"),
@@ -82,7 +97,9 @@ constexpr auto upstream_fields =
                 wire::row<&wish::directory, file>("directory"),
                 wire::defaulted_row<&wish::required, wire::flag{}>("required"),
                 wire::row<&wish::start_timeout, millisecond_rule{}>("start_timeout_ms"),
-                wire::row<&wish::call_timeout, millisecond_rule{}>("call_timeout_ms"));
+                wire::row<&wish::call_timeout, millisecond_rule{}>("call_timeout_ms"),
+                wire::defaulted_row<&wish::grants, wire::record<grant_fields>{}>("grants"),
+                wire::row<&wish::perimeter, wire::record<perimeter_fields>{}>("perimeter"));
 
 constexpr auto rule_fields =
     wire::table(wire::defaulted_row<&policy::wish::allow, words>("allow"),
@@ -114,7 +131,8 @@ constexpr auto fields = wire::table(
     wire::row<&mediation::check_tool, word>("check_tool"),
     wire::row<&mediation::check_arguments, wire::text{grammar::no_nul, 0, 1UL << 20}>(
         "check_arguments"),
-    wire::defaulted_row<&mediation::accept, words>("accept"));
+    wire::defaulted_row<&mediation::accept, words>("accept"),
+    wire::defaulted_row<&mediation::forget, words>("forget"));
 
 constexpr wire::json::limits bounds{.bytes = 32UL << 20, .elements = most_items};
 

@@ -88,6 +88,39 @@ struct place {
     return {};
 }
 
+[[nodiscard]] auto read_texts(const json::value& from, std::vector<std::string>& to, bool are_paths,
+                              const place& at) -> result<> {
+    const auto* elements = from.as_array();
+    if (elements == nullptr) return at.refuse("is not an array");
+    for (std::size_t i = 0; i < elements->size(); ++i) {
+        const auto here = at.inside(std::to_string(i));
+        GLOVE_TRY(auto text, read_text((*elements)[i], here));
+        if (text.empty()) return here.refuse("is empty", "leave it out");
+        if (are_paths && !text.starts_with('/'))
+            return here.refuse("is no absolute path", "write it from / on");
+        to.push_back(std::move(text));
+    }
+    return {};
+}
+
+// What the server may do when it is contained.
+[[nodiscard]] auto read_grants(const json::value& from, upstream_wish& to, const place& at)
+    -> result<> {
+    const auto* members = from.as_object();
+    if (members == nullptr) return at.refuse("is not an object");
+    for (const auto& each : *members) {
+        const auto here = at.inside(each.name);
+        auto* const list = each.name == "read"     ? &to.grants.read
+                           : each.name == "write"  ? &to.grants.write
+                           : each.name == "egress" ? &to.grants.egress
+                                                   : nullptr;
+        if (list == nullptr)
+            return here.refuse("is no grant", "a contained server has read, write and egress");
+        GLOVE_CHECK(read_texts(each.data, *list, each.name != "egress", here));
+    }
+    return {};
+}
+
 [[nodiscard]] auto refuse_remote(const json::value&, upstream_wish&, const place& at) -> result<> {
     return at.refuse("names a server that is reached by network: only stdio servers are mediated",
                      "leave the server out, or give the command of one that speaks on its streams");
@@ -118,6 +151,7 @@ constexpr std::array member_table{
     member_row{"args", read_args},
     member_row{"env", read_env},
     member_row{"cwd", read_cwd},
+    member_row{"glove", read_grants},
     member_row{"type", read_type},
     member_row{"transport", read_type},
     member_row{"url", refuse_remote},

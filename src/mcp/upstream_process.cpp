@@ -67,8 +67,13 @@ constexpr std::array mends{
 [[nodiscard]] auto request_for(const upstream_wish& what, const char* const* outer)
     -> result<sys::spawn_request> {
     sys::spawn_request out;
-    GLOVE_TRY(out.program, find_upstream_program(what, outer));
-    out.arguments = what.argv;
+    if (what.perimeter) {
+        out.program = what.perimeter->glove;
+        out.arguments = contained_arguments(what);
+    } else {
+        GLOVE_TRY(out.program, find_upstream_program(what, outer));
+        out.arguments = what.argv;
+    }
     out.environment = upstream_environment(what, outer);
     out.own_session = true;
     out.dies_with_parent = true;

@@ -18,6 +18,12 @@ namespace {
 constexpr std::array<std::string_view, 9> always_passed{
     "HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"};
 constexpr std::string_view language_prefix = "LC_";
+// Where the sandbox of a contained server keeps its records. The server does not get them.
+constexpr std::array<std::string_view, 2> passed_to_glove{"XDG_CONFIG_HOME", "XDG_STATE_HOME"};
+
+// After the directories of its program; as `glove exec` has it.
+constexpr std::string_view inner_search_path =
+    "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
 
 struct variable {
     std::string_view name, value;
@@ -81,6 +87,33 @@ auto find_upstream_program(const upstream_wish& what, const char* const* outer)
                 "install it, or name it with its whole path");
 }
 
+auto contained_arguments(const upstream_wish& what) -> std::vector<std::string> {
+    const auto& with = *what.perimeter;
+    std::vector<std::string> out{with.glove, "exec", "--no-pty"};
+    const auto give = [&](std::string_view option, const std::string& value) {
+        out.push_back(std::string{option}.append("=").append(value));
+    };
+    if (with.audit_log) give("--audit-log", *with.audit_log);
+    if (with.workspace) give("--workspace", *with.workspace);
+    for (const auto& path : with.needs) give("--read", path);
+    for (const auto& path : what.grants.read) give("--read", path);
+    for (const auto& path : what.grants.write)
+        if (path != with.workspace) give("--write", path);
+    for (const auto& rule : what.grants.egress) give("--egress-allow", rule);
+    for (const auto& [name, value] : what.environment) give("--env", name);
+    for (const auto& name : what.passed) give("--env", name);
+    out.emplace_back("--");
+    if (!with.directories.empty()) {
+        std::string path{"PATH="};
+        for (const auto& directory : with.directories) path.append(directory).append(":");
+        out.emplace_back("/usr/bin/env");
+        out.push_back(path.append(inner_search_path));
+    }
+    out.push_back(with.program);
+    out.insert(out.end(), what.argv.begin() + 1, what.argv.end());
+    return out;
+}
+
 auto upstream_environment(const upstream_wish& what, const char* const* outer)
     -> std::vector<std::string> {
     std::vector<std::string> out;
@@ -96,7 +129,8 @@ auto upstream_environment(const upstream_wish& what, const char* const* outer)
         const auto each = split(*outer);
         if (!each) continue;
         const bool wanted =
-            std::ranges::count(what.passed, each->name) != 0 || is_always_passed(*each);
+            std::ranges::count(what.passed, each->name) != 0 || is_always_passed(*each) ||
+            (what.perimeter && std::ranges::count(passed_to_glove, each->name) != 0);
         if (wanted && is_new(each->name)) out.emplace_back(*outer);
     }
     return out;

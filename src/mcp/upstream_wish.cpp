@@ -38,6 +38,23 @@ constexpr std::array<std::string_view, 1> reserved{"glove"};
     return {};
 }
 
+[[nodiscard]] auto check_perimeter(const upstream_wish& wish) -> result<> {
+    const auto& [read, write, egress] = wish.grants;
+    for (const auto* list : {&read, &write, &egress})
+        if (std::ranges::any_of(*list, has_nul))
+            return refuse(wish.name, "has a NUL in a grant", "leave it out");
+    if (!wish.perimeter) return {};
+    const auto is_whole = [](const std::string& path) {
+        return path.starts_with('/') && !has_nul(path);
+    };
+    const auto& with = *wish.perimeter;
+    const bool whole = is_whole(with.glove) && is_whole(with.program) &&
+                       std::ranges::all_of(with.needs, is_whole) &&
+                       std::ranges::all_of(with.directories, is_whole);
+    if (!whole) return refuse(wish.name, "has a perimeter without whole paths", {});
+    return {};
+}
+
 [[nodiscard]] auto check_wish(const upstream_wish& wish) -> result<> {
     GLOVE_CHECK(check_name(wish.name));
     if (wish.argv.empty() || wish.argv.front().empty())
@@ -54,6 +71,7 @@ constexpr std::array<std::string_view, 1> reserved{"glove"};
         return refuse(wish.name, "has a variable with the name " + in_quotes(variable),
                       "a name holds letters, digits and '_', and begins with no digit");
     };
+    GLOVE_CHECK(check_perimeter(wish));
     for (const auto& each : wish.environment) GLOVE_CHECK(check_variable(each.first));
     for (const auto& each : wish.passed) GLOVE_CHECK(check_variable(each));
     return {};

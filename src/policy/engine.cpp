@@ -21,8 +21,8 @@ using statements = std::map<tool_pattern, tool_statement>;
 class builder {
 public:
     builder(std::span<const std::string> upstreams, const std::string& directory,
-            place_book& places)
-        : upstreams_{upstreams}, directory_{directory}, places_{places} {
+            std::span<const std::string> started_in, place_book& places)
+        : upstreams_{upstreams}, directory_{directory}, started_in_{started_in}, places_{places} {
         for (const auto& name : upstreams) rules_->upstreams[name];
     }
 
@@ -34,8 +34,10 @@ private:
     void allow(const tool_pattern& tool);
     void deny(const tool_pattern& tool);
     [[nodiscard]] auto add_argument(const argument_word& word, const origin& from) -> result<>;
-    [[nodiscard]] auto matcher_of(const std::string& prefix, const origin& from)
-        -> result<matcher_ptr>;
+    [[nodiscard]] auto matcher_of(const std::string& prefix, const std::string& upstream,
+                                  const origin& from) -> result<matcher_ptr>;
+    [[nodiscard]] auto directories_of(const std::string& upstream) const
+        -> std::vector<std::string>;
     void add_table(tool_table&& table);
     [[nodiscard]] auto has_effect(const tool_pattern& tool) const -> bool;
     [[nodiscard]] auto check_effect(const tool_pattern& tool, const origin& from) const -> result<>;
@@ -43,6 +45,7 @@ private:
 
     std::span<const std::string> upstreams_;
     const std::string& directory_;
+    std::span<const std::string> started_in_;
     place_book& places_;
     std::unique_ptr<engine_rules> rules_ = std::make_unique<engine_rules>();
     statements statements_;
@@ -85,8 +88,21 @@ void builder::deny(const tool_pattern& tool) {
     of.lines.push_back(printable(tool.text()) + ": denied");
 }
 
+// Where a relative path of its arguments could begin.
+auto builder::directories_of(const std::string& upstream) const -> std::vector<std::string> {
+    std::vector<std::string> out;
+    if (directory_.starts_with('/')) out.push_back(directory_);
+    const auto at =
+        static_cast<std::size_t>(std::ranges::find(upstreams_, upstream) - upstreams_.begin());
+    if (at < started_in_.size() && started_in_[at].starts_with('/') &&
+        started_in_[at] != directory_)
+        out.push_back(started_in_[at]);
+    return out;
+}
+
 // What has the form of a path is one. Other text is compared as bytes.
-auto builder::matcher_of(const std::string& prefix, const origin& from) -> result<matcher_ptr> {
+auto builder::matcher_of(const std::string& prefix, const std::string& upstream, const origin& from)
+    -> result<matcher_ptr> {
     GLOVE_TRY(const auto path, written_path(prefix, directory_, from));
     if (path) {
         GLOVE_TRY(auto root, places_.pin(*path, from));
@@ -108,11 +124,11 @@ auto builder::matcher_of(const std::string& prefix, const origin& from) -> resul
                            "write ./" + printable(prefix) +
                                ", or the whole path; for what is no path, use a policy file with "
                                "match");
-    return begins_with(prefix);
+    return begins_with(prefix, directories_of(upstream));
 }
 
 auto builder::add_argument(const argument_word& word, const origin& from) -> result<> {
-    GLOVE_TRY(auto rule, matcher_of(word.prefix, from));
+    GLOVE_TRY(auto rule, matcher_of(word.prefix, word.tool.upstream, from));
     statements_[word.tool].arguments.push_back({{word.field}, {std::move(rule)}});
     effects_.emplace_back(word.tool, from);
     return {};
@@ -213,7 +229,7 @@ auto builder::finish() -> result<std::unique_ptr<engine_rules>> {
 
 [[nodiscard]] auto build(const wish& what, rules_file&& file, const file_context& in)
     -> result<std::unique_ptr<engine_rules>> {
-    builder out{in.upstreams, in.directory, in.places};
+    builder out{in.upstreams, in.directory, what.started_in, in.places};
     GLOVE_CHECK(out.add_words(what));
     GLOVE_CHECK(out.add_file(std::move(file)));
     return out.finish();

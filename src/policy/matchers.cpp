@@ -2,6 +2,7 @@
 #include "policy/matchers.hpp"
 #include <algorithm>
 #include <charconv>
+#include <fcntl.h>
 #include <glove/base/text.hpp>
 #include <glove/wire/grammar.hpp>
 #include <glove/wire/json_writer.hpp>
@@ -51,14 +52,29 @@ private:
     relative relative_;
 };
 
+// Whether the text, as a path from the directory, meets a link; what cannot be looked at may be
+// one.
+[[nodiscard]] auto meets_link(const std::string& directory, const std::string& text) -> bool {
+    if (text.contains('\0')) return true;
+    if (text.size() > longest_path) return false;
+    const auto is_nothing = [](int os) {
+        return os == ENOENT || os == ENOTDIR || os == ENAMETOOLONG;
+    };
+    const auto root = sys::pin(directory, sys::follow::yes);
+    if (!root) return !is_nothing(root.error().os);
+    const auto found = sys::open_beneath(*root, text, O_PATH, sys::mounts::crossed);
+    return !found && !is_nothing(found.error().os);
+}
+
 class prefix_matcher final : public matcher {
 public:
-    explicit prefix_matcher(std::string prefix) : prefix_{std::move(prefix)} {}
+    prefix_matcher(std::string prefix, std::vector<std::string> directories)
+        : prefix_{std::move(prefix)}, directories_{std::move(directories)} {}
     [[nodiscard]] auto complaint(const value& of) const -> std::string_view override {
         const auto* const text = of.as_string();
         if (text == nullptr) return not_a_string;
         if (!text->starts_with(prefix_)) return "does not begin as permitted";
-        if (prefix_.find('/') == std::string::npos) return {};
+        if (prefix_.find('/') == std::string::npos) return complaint_of_text(*text);
         const bool plain = std::ranges::none_of(
             *text, [](char c) { return wire::detail::is_control(c) || c == '\\'; });
         return plain && !climbs(*text) ? std::string_view{} : "could lead elsewhere";
@@ -68,7 +84,16 @@ public:
     }
 
 private:
+    // A server may take it for a path.
+    [[nodiscard]] auto complaint_of_text(const std::string& text) const -> std::string_view {
+        if (text.contains('/') && climbs(text)) return "could lead elsewhere";
+        for (const auto& directory : directories_)
+            if (meets_link(directory, text)) return "is a link, or leads through one";
+        return {};
+    }
+
     std::string prefix_;
+    std::vector<std::string> directories_;
 };
 
 // Of JSON's numbers; empty when it is too large to be one.
@@ -257,8 +282,8 @@ auto compile(const std::string& text, std::string& why) -> pattern {
 auto below_path(std::vector<root_ptr> roots, relative paths) -> matcher_ptr {
     return std::make_shared<const below_matcher>(std::move(roots), paths);
 }
-auto begins_with(std::string prefix) -> matcher_ptr {
-    return std::make_shared<const prefix_matcher>(std::move(prefix));
+auto begins_with(std::string prefix, std::vector<std::string> directories) -> matcher_ptr {
+    return std::make_shared<const prefix_matcher>(std::move(prefix), std::move(directories));
 }
 auto one_of(std::vector<value> values) -> matcher_ptr {
     return std::make_shared<const choice_matcher>(std::move(values));

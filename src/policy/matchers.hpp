@@ -34,8 +34,10 @@ using matcher_ptr = std::shared_ptr<const matcher>;
 using root_ptr = std::shared_ptr<const path_root>;
 enum class relative : bool { refused, below_the_root };
 [[nodiscard]] auto below_path(std::vector<root_ptr> roots, relative paths) -> matcher_ptr;
-// Byte for byte. With a '/' in the prefix, what could lead back out of it is refused, too.
-[[nodiscard]] auto begins_with(std::string prefix) -> matcher_ptr;
+// Byte for byte. What could lead back out of a prefix with a '/' is refused, too, and for one
+// without what would be a link, or lead through one, in one of the directories, which are absolute.
+[[nodiscard]] auto begins_with(std::string prefix, std::vector<std::string> directories)
+    -> matcher_ptr;
 // Whether a text has a component "..", also one that is escaped as in a URL.
 [[nodiscard]] auto climbs(std::string_view text) -> bool;
 [[nodiscard]] auto one_of(std::vector<wire::json::value> values) -> matcher_ptr; // scalars

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <chrono>
 #include <fcntl.h>
+#include <glove/base/text.hpp>
 #include <glove/policy/pins.hpp>
 #include <glove/sys/clock.hpp>
 #include <glove/sys/files.hpp>
@@ -235,6 +236,31 @@ auto pin_store::add(std::vector<pin> fresh) -> result<> {
 auto pin_store::accept(std::vector<pin> changed) -> result<> {
     GLOVE_TRY(pins_, merge(directory_, std::move(changed), existing::replaced));
     return {};
+}
+
+auto pin_store::forget(const std::vector<std::string>& words) -> result<std::vector<pin>> {
+    const auto names = [](const std::string& word, const pin& of) {
+        return word == "*" || word == of.upstream ||
+               (!of.subject.empty() && word == of.upstream + "." + of.subject);
+    };
+    GLOVE_TRY(const auto at, sys::make_private_directory(directory_));
+    GLOVE_TRY(const auto held, lock(at, directory_));
+    GLOVE_TRY(auto standing, read_pins(at, directory_));
+    for (const auto& word : words)
+        if (std::ranges::none_of(standing, [&](const auto& e) { return names(word, e.second); }))
+            return fail(errc::not_found, "pins.forget", "nothing is pinned of " + in_quotes(word),
+                        "a pin belongs to a server, as in files, or to a tool of it, as in "
+                        "files.read_text_file");
+    std::vector<pin> out;
+    std::erase_if(standing, [&](const auto& each) {
+        const bool gone = std::ranges::any_of(
+            words, [&](const std::string& word) { return names(word, each.second); });
+        if (gone) out.push_back(each.second);
+        return gone;
+    });
+    if (!out.empty()) GLOVE_CHECK(write_pins(at, directory_, standing));
+    pins_ = std::move(standing);
+    return out;
 }
 
 auto pin_store::all() const -> std::vector<pin> {

@@ -182,6 +182,22 @@ void write_plan(json& w, const container::plan& plan) {
     return out;
 }
 
+void write_texts(json& w, std::string_view name, const std::vector<std::string>& texts) {
+    w.begin_array(name);
+    for (const auto& text : texts) w.element(text);
+    w.end_array();
+}
+
+void write_perimeter(json& w, const mcp::upstream_wish& upstream) {
+    w.begin_object("perimeter");
+    w.member("program", upstream.perimeter->program);
+    write_texts(w, "needs", upstream.perimeter->needs);
+    write_texts(w, "read", upstream.grants.read);
+    write_texts(w, "write", upstream.grants.write);
+    write_texts(w, "egress", upstream.grants.egress);
+    w.end_object();
+}
+
 // Never a value of a variable: it may be a secret.
 void write_upstream(json& w, const mcp::upstream_wish& upstream) {
     w.begin_object();
@@ -195,13 +211,9 @@ void write_upstream(json& w, const mcp::upstream_wish& upstream) {
     w.end_array();
     if (upstream.directory) w.member("directory", *upstream.directory);
     w.member("required", upstream.required);
+    w.member("contained", upstream.perimeter.has_value());
+    if (upstream.perimeter) write_perimeter(w, upstream);
     w.end_object();
-}
-
-void write_texts(json& w, std::string_view name, const std::vector<std::string>& texts) {
-    w.begin_array(name);
-    for (const auto& text : texts) w.element(text);
-    w.end_array();
 }
 
 void write_mediation(json& w, const mediation_request& request,
@@ -341,17 +353,31 @@ template<class Pick> auto names(const container::plan& plan, Pick pick) -> std::
     return out;
 }
 
+[[nodiscard]] auto perimeter_text(const mcp::upstream_wish& upstream) -> std::string {
+    std::string out;
+    const auto list = [&](std::string_view what, const std::vector<std::string>& of) {
+        for (const auto& each : of) out += fmt::format("    {} {}\n", what, printable(each));
+    };
+    list("sees, for its program,", upstream.perimeter->needs);
+    list("sees", upstream.grants.read);
+    list("may change", upstream.grants.write);
+    list("may reach", upstream.grants.egress);
+    if (upstream.grants.egress.empty()) out += "    has no network\n";
+    return out;
+}
+
 [[nodiscard]] auto tools_text(const mediation_request& request,
                               const std::vector<std::string>& rules) -> std::string {
     std::string out;
     for (const auto& upstream : request.what.upstreams) {
         out += fmt::format("  {}:", upstream.name);
         for (const auto& word : shown_words(upstream.argv)) out += " " + printable(word);
-        out += ", outside of the sandbox";
+        out += upstream.perimeter ? ", in a sandbox of its own" : ", outside of the sandbox";
         std::string variables;
         for (const auto& [name, value] : upstream.environment) variables += " " + name;
         for (const auto& name : upstream.passed) variables += " " + name;
         out += variables.empty() ? "\n" : ", with" + variables + "\n";
+        if (upstream.perimeter) out += perimeter_text(upstream);
     }
     for (const auto& rule : rules) out += fmt::format("  {}\n", printable(rule));
     return out + fmt::format("  spoken with {}\n", request.on_streams

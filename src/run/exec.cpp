@@ -21,6 +21,7 @@
 #include <glove/sys/program_text.hpp>
 #include <glove/sys/sockets.hpp>
 #include <glove/sys/standard_error.hpp>
+#include <glove/sys/standard_output.hpp>
 #include <glove/sys/user_directories.hpp>
 #include <poll.h>
 #include <sys/wait.h>
@@ -231,9 +232,10 @@ void tell_after(const char* words) {
         tools.mediation = &*request.mediation;
         GLOVE_TRY(tools.rules, rules_of(request.mediation->what));
     }
-    GLOVE_CHECK(sys::write_all(sys::fd_ref::standard_output(), request.json
-                                                                   ? explain_json(plan, tools)
-                                                                   : explain_text(plan, tools)));
+    const auto printed =
+        request.json ? sys::print_json(explain_json(plan, tools))
+                     : sys::write_all(sys::fd_ref::standard_output(), explain_text(plan, tools));
+    if (!printed) return std::unexpected(printed.error());
     return 0;
 }
 

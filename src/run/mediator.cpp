@@ -239,12 +239,19 @@ auto put_on_record(kernel::mediation& what, const std::optional<std::string>& au
     GLOVE_TRY(what.run, sys::random_id(random));
     if (audit_log) {
         GLOVE_TRY(what.audit_log, sys::absolute(*audit_log));
+        put_perimeters_on_record(what);
         return {};
     }
     const auto directory = what.state + "/audit";
     GLOVE_CHECK(sys::make_private_directory(directory));
     what.audit_log = directory + "/" + what.run + ".jsonl";
+    put_perimeters_on_record(what);
     return {};
+}
+
+void put_perimeters_on_record(kernel::mediation& what) {
+    for (auto& upstream : what.upstreams)
+        if (upstream.perimeter) upstream.perimeter->audit_log = what.audit_log;
 }
 
 auto server_directory(const kernel::mediation& of, const std::string& upstream) -> std::string {

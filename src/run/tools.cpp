@@ -118,6 +118,7 @@ auto start_tools(const mediation_request& wish, const container::plan& plan,
     what.task = wish.on_streams ? kernel::task::serve : kernel::task::bridge;
     what.run = record.run;
     what.audit_log = record.file;
+    put_perimeters_on_record(what);
     what.audit_sync = record.sync;
     GLOVE_CHECK(make_server_directories(what));
     const auto path = search_path_of_servers(plan).kept;
@@ -129,13 +130,14 @@ auto start_tools(const mediation_request& wish, const container::plan& plan,
 }
 
 void note_servers(const mediation_request& tools, container::plan& plan) {
-    constexpr std::string_view danger =
-        ", so the command can decide what runs outside of the sandbox";
+    const std::string danger =
+        tools.what.contain_upstreams
+            ? ", so the command can decide what runs with that server's grants"
+            : ", so the command can decide what runs outside of the sandbox";
     std::vector<std::string> notes;
     const auto note = [&](const std::string& path, const std::string& what) {
         if (const auto* const entry = grant_over(plan, path))
-            notes.push_back(entry->path + " may be changed and holds " + path + what +
-                            std::string{danger});
+            notes.push_back(entry->path + " may be changed and holds " + path + what + danger);
     };
     const auto search = search_path_of_servers(plan);
     for (const auto& each : search.left_out)

@@ -65,6 +65,10 @@ TEST(Agents, NameFilesOfTheHomeOnly) {
             expect_inside_of_a_home(seed.path);
             EXPECT_TRUE(seed.content.ends_with('\n'));
         }
+        for (const auto& file : agent->tools.home_files) {
+            expect_inside_of_a_home(file.path);
+            EXPECT_TRUE(file.content.ends_with('\n'));
+        }
         EXPECT_FALSE(agent->credentials.empty());
     }
 }

@@ -23,6 +23,13 @@ using std::chrono::milliseconds;
                       .environment = {},
                       .passed = {},
                       .directory = {}}};
+    out.upstreams.front().grants = {{"/srv/r"}, {"/srv/w"}, {"a.example"}};
+    out.upstreams.front().perimeter = {.glove = "/usr/bin/glove",
+                                       .program = "/usr/bin/files",
+                                       .needs = {"/opt/files"},
+                                       .directories = {"/opt/files/bin"},
+                                       .workspace = "/srv/w",
+                                       .audit_log = "/srv/log"};
     out.rules = {{"files.*", "git.log"}, {"files.write"}, {"files.read:path=/srv/"}, "/etc/p.toml"};
     out.relay = {"resources", "roots"};
     out.names = tool_names::bare;
@@ -42,6 +49,7 @@ using std::chrono::milliseconds;
     out.check_tool = "files.read";
     out.check_arguments = "{\"path\":\"/srv/x\"}";
     out.accept = {"*"};
+    out.forget = {"files.read"};
     return out;
 }
 

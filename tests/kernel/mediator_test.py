@@ -42,6 +42,11 @@ def children_of(pid):
     return []
 
 
+def worker_of(process):
+    """The process below the two that watch."""
+    return children_of(children_of(process.pid)[0])[0]
+
+
 def descendants(pid):
     found = []
     for child in children_of(pid):
@@ -51,7 +56,7 @@ def descendants(pid):
 
 def resident(process):
     """KiB of the worker."""
-    with open(f"/proc/{children_of(process.pid)[0]}/status", encoding="utf-8") as file:
+    with open(f"/proc/{worker_of(process)}/status", encoding="utf-8") as file:
         return int(next(line for line in file if line.startswith("VmRSS")).split()[1])
 
 
@@ -212,7 +217,7 @@ class Serve(Case):
         process, agent = self.serve()
         agent.hello()
         agent.call()
-        worker = children_of(process.pid)[0]
+        worker = worker_of(process)
 
         def switches():
             with open(f"/proc/{worker}/status", encoding="utf-8") as file:
@@ -295,6 +300,18 @@ class Hostile(Case):
         process = self.start(self.mediation(upstreams=[{"name": "s", "argv": ["/no/such/program"]}]))
         self.ends(process, 125)
         self.assertIn("/no/such/program: No such file or directory", self.errors())
+
+    def test_one_that_is_to_be_contained_and_cannot_be_is_not_started(self):
+        mark = os.path.join(self.folder, "mark")
+        marks = {"name": "s", "argv": ["/usr/bin/touch", mark]}
+        perimeter = {"glove": "/no/such/glove", "program": "/usr/bin/touch"}
+        for words, more, contain in (("has no perimeter", {}, True), ("nobody asked for", {"perimeter": perimeter}, False),
+                                     ("/no/such/glove", {"perimeter": perimeter}, True)):
+            with self.subTest(words):
+                process = self.start(self.mediation(upstreams=[{**marks, **more}], contain_upstreams=contain))
+                self.assertIn(process.wait(30), (2, 125))
+                self.assertIn(words, self.errors())
+                self.assertFalse(os.path.exists(mark))
 
     def test_a_start_that_takes_too_long_is_told(self):
         process, _ = self.serve("slow", start_timeout_ms=200)
@@ -461,7 +478,7 @@ class Orphans(Case):
         stranger = int(agent.call()["result"]["content"][0]["text"])
         everybody = descendants(process.pid)
         self.assertIn(stranger, everybody)
-        self.assertEqual(len(everybody), 3)
+        self.assertEqual(len(everybody), 4)
         return process, agent, everybody
 
     def assert_gone(self, everybody):
@@ -475,9 +492,28 @@ class Orphans(Case):
 
     def test_none_after_the_worker_was_killed(self):
         process, agent, everybody = self.populate()
+        os.kill(worker_of(process), signal.SIGKILL)
+        self.ends(process, 128 + signal.SIGKILL)
+        self.assertFalse([each for each in everybody if is_alive(each)])
+
+    def test_none_after_the_worker_and_its_warden_were_killed(self):
+        process, agent, everybody = self.populate()
+        for each in (worker_of(process), everybody[0]):
+            os.kill(each, signal.SIGKILL)
+        self.ends(process, 128 + signal.SIGKILL)
+        self.assertFalse([each for each in everybody if is_alive(each)])
+
+    def test_none_after_the_inner_warden_was_killed(self):
+        process, agent, everybody = self.populate()
         os.kill(everybody[0], signal.SIGKILL)
         self.ends(process, 128 + signal.SIGKILL)
         self.assertFalse([each for each in everybody if is_alive(each)])
+
+    def test_none_after_both_wardens_were_killed(self):
+        process, agent, everybody = self.populate()
+        os.kill(everybody[0], signal.SIGKILL)
+        process.kill()
+        self.assert_gone(everybody)
 
     def test_none_after_the_warden_was_killed(self):
         process, agent, everybody = self.populate()
@@ -656,7 +692,7 @@ class Bridge(Case):
         agent.hello()
         agent.call()
         everybody = descendants(process.pid)
-        self.assertEqual(len(everybody), 3)
+        self.assertEqual(len(everybody), 4)
         control.close()
         self.ends(process)
         self.assertFalse([each for each in everybody if is_alive(each)])

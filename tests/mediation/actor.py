@@ -163,6 +163,19 @@ class Actor:
             answer(request, text(file.read()))
 
     @staticmethod
+    def do_shell(request, given):
+        """Whatever a command does; what it prints is the answer."""
+        done = subprocess.run(["sh", "-c", given["command"]], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, check=False)
+        answer(request, text(json.dumps({"status": done.returncode, "output": done.stdout.decode()})))
+
+    @staticmethod
+    def do_complain(request, given):
+        """To stderr."""
+        print(given["words"], file=sys.stderr, flush=True)
+        answer(request, text("complained"))
+
+    @staticmethod
     def do_progress(request, given):
         token = request["params"].get("_meta", {}).get("progressToken")
         for step in range(given["steps"]):

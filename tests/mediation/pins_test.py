@@ -125,6 +125,39 @@ class Pins(mediation_case.Case):
         self.assertTrue(inside.wait_until(lambda: "third" in client.tools(), 10))
         self.assert_words(client.call("third", words="x"), "x")
 
+    def pinned_now(self):
+        with open(self.place.path("state", "glove", "mcp-pins.json"), encoding="utf-8") as file:
+            return {(each["upstream"], each["subject"]) for each in json.load(file)["pins"]}
+
+    def test_pins_are_forgotten(self):
+        self.use()
+        before = self.pinned_now()
+        self.assertLessEqual({("a", "act"), ("a", "other")}, before)
+        for words in (["b"], ["a.nothing"], ["a.act", "b"], ["act"], [""], ["a."]):
+            with self.subTest(words):
+                status, _, err = self.glove("mcp", "pin", *[each for word in words for each in ("--forget", word)])
+                self.assertEqual(status, 2, err)
+                self.assertEqual(self.pinned_now(), before)
+        for flags in (["mcp", "tools", "--forget", "a"], ["mcp", "pin", "--forget", "a", "--accept", "a"],
+                      ["mcp", "pin", "--forget", "a", *self.upstream("a", "true")]):
+            self.assertEqual(self.glove(*flags)[0], 2, flags)
+            self.assertEqual(self.pinned_now(), before)
+        status, out, err = self.glove("mcp", "pin", "--forget", "a.act")
+        self.assertEqual((status, out), (0, "forgotten  a.act\n"), err)
+        self.assertEqual(before - self.pinned_now(), {("a", "act")})
+        self.assertEqual(os.stat(self.place.path("state", "glove", "mcp-pins.json")).st_mode & 0o777, 0o600)
+        # What was another tool is believed once more; the other one is not.
+        self.offer(CHANGES["title"], {**OTHER, "title": "Changed"})
+        client = self.pinned()
+        self.assertEqual(set(client.tools()), {"act"})
+        client.close()
+        status, out, err = self.glove("mcp", "pin", "--forget", "a", "--json")
+        self.assertEqual(status, 0, err)
+        self.assertIn({"server": "a", "tool": "a.other"}, json.loads(out)["forgotten"])
+        self.assertEqual(self.pinned_now(), set())
+        self.assertEqual(self.glove("mcp", "pin", "--forget", "*")[0], 2)
+        self.assertEqual(len(self.arrived("initialize")), 2)  # by no look at the pins
+
     def test_one_tool_is_accepted_and_not_the_other(self):
         self.use()
         self.offer(CHANGES["description"], {**OTHER, "description": "changed as well"})

@@ -119,7 +119,9 @@ class Terminal(mediation_case.Case):
         tools = self.place.path("tools.json")
         with open(tools, "w", encoding="utf-8") as file:
             json.dump([{"name": "act", "description": self.WORDS, "inputSchema": {"type": "object"}}], file)
-        command = [inside.GLOVE, "mcp", *how, *self.upstream("a", *self.actor("--tools", tools)), "--allow", "a.*"]
+        return self.both([inside.GLOVE, "mcp", *how, *self.upstream("a", *self.actor("--tools", tools)), "--allow", "a.*"])
+
+    def both(self, command):
         ours, theirs = pty.openpty()
         options = {"stdin": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": self.place.environment,
                    "cwd": self.place.workspace}
@@ -145,6 +147,25 @@ class Terminal(mediation_case.Case):
                     for text in (shown, piped):  # a program gets what the server said
                         self.assertIn(json.dumps(self.WORDS, ensure_ascii=False),
                                       json.dumps(json.loads(text), ensure_ascii=False))
+
+    def same_json(self, command):
+        shown, piped = self.both(command)
+        for each in self.WORDS.replace("31m", "").replace("a", ""):
+            self.assertNotIn(each, shown)
+        self.assertIn(self.WORDS.rstrip("\x7f"), "".join(json.dumps(json.loads(line), ensure_ascii=False)
+                                                          for line in piped.splitlines()))
+        self.assertEqual([json.loads(line) for line in shown.splitlines()],
+                         [json.loads(line) for line in piped.splitlines()])
+
+    def test_the_record_draws_nothing(self):
+        client = self.act()
+        client.call("act", words=self.WORDS)
+        client.close()
+        self.same_json([inside.GLOVE, "log", "--json", self.log])
+
+    def test_what_would_be_exposed_draws_nothing(self):
+        self.same_json([inside.GLOVE, "run", *self.upstream("a", "/usr/bin/true", self.WORDS), "--allow", "a.*",
+                        "--explain", "--json", "--", "true"])
 
     def test_its_errors_draw_nothing_either(self):
         code = "import sys; sys.stderr.write('\\x9b31m\\u202e no\\n'); sys.exit(3)"

@@ -42,9 +42,8 @@ class Runs(egress_case.Case, mediation_case.Case):
         self.place.bare("git", "init", "-q")
 
     def run_agent(self, name, script):
-        # An agent may speak to its model before it has heard of its tools, and may take a while to know them.
-        listed = {"shell": "sleep 3" if name == "gemini" else "true",
-                  "after": lambda: inside.wait_until(lambda: self.records("list_tools"), 60)}
+        # An agent may speak to its model before it has heard of its tools.
+        listed = {"shell": "true", "after": lambda: inside.wait_until(lambda: self.records("list_tools"), 60)}
         model = scripted_model.ScriptedModel([listed, *script, {"text": "that was all"}])
         self.addCleanup(model.server_close)
         self.addCleanup(model.shutdown)

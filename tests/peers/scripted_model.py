@@ -4,11 +4,16 @@ Each step of the script is {"shell": COMMAND}, which becomes a call of the agent
 {"tool": NAME, "input": {...}}, with a "namespace" where the agent has them, {"server": TOOL, "input": {...}},
 which is a call of the offered tool whose name ends so, or {"text": WORDS}. The model says it when the step's
 "after", if there is one, has returned. How many results of tools the conversation holds tells which step is
-next.
+next. While the tool of a server is not offered yet, for a minute at most, the agent gets something to do that
+changes nothing; those results are not counted.
 """
 import http.server
 import json
 import threading
+import time
+
+# How long an agent may take to offer the tools of its servers.
+PATIENCE = 60
 
 # The shell tools of the agents: which arguments make one run a command.
 SHELLS = {
@@ -198,6 +203,7 @@ class ScriptedModel(http.server.ThreadingHTTPServer):
     def __init__(self, script):
         super().__init__(("127.0.0.1", 0), Answer)
         self.script, self.told, self.offered = script, [], set()
+        self.idle, self.deadline = set(), None  # results of what changed nothing; until when there may be more
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def handle_error(self, request, client_address):
@@ -214,15 +220,26 @@ class ScriptedModel(http.server.ThreadingHTTPServer):
         if shell is None:
             return {"id": "aside", "text": "ok"}
         self.offered.update(tools)
-        known = dialect.results(request)
+        results = dialect.results(request)
+        known = [result for at, result in enumerate(results) if at not in self.idle]
         if len(known) > len(self.told):
             self.told = known
         at = min(len(known), len(self.script) - 1)
         step = {"id": f"call_{at}", **self.script[at]}
         step.pop("after", lambda: None)()
         if "server" in step:
-            step["tool"] = next((name for name in tools if name.endswith(step["server"])), step["server"])
+            step["tool"] = next((name for name in tools if name.endswith(step["server"])), None)
+            if step["tool"] is None:
+                return self.pass_time(shell, len(results), step["server"])
         return {"tool": shell, "input": SHELLS[shell](step["shell"]), **step} if "shell" in step else step
+
+    def pass_time(self, shell, at, server):
+        """A call that changes nothing, each time another one: agents stop when they see themselves in a loop."""
+        self.deadline = self.deadline or time.monotonic() + PATIENCE
+        if time.monotonic() > self.deadline:
+            return {"id": f"late_{at}", "tool": server, "input": {}}
+        self.idle.add(at)
+        return {"id": f"idle_{at}", "tool": shell, "input": SHELLS[shell](f"true {at}")}
 
 
 class Answer(http.server.BaseHTTPRequestHandler):

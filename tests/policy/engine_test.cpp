@@ -1,6 +1,8 @@
 #include "policy/scene.hpp"
 #include "support/folder.hpp"
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <glove/wire/json_writer.hpp>
 #include <gmock/gmock.h>
 #include <rapidcheck/gtest.h>
@@ -203,6 +205,40 @@ TEST(Engine, ReadsRelativePathsOfRulesAsPaths) {
     ::unsetenv("HOME");
     EXPECT_THAT(problem_of({.allow = {"fs.read"}, .allow_arg = {"fs.read:path=~/x"}}),
                 HasSubstr("HOME is no absolute path"));
+}
+
+// A server may take for a path what the operator wrote as text, and an agent makes links.
+TEST(Engine, PermitsNoLinkByAPrefixThatIsText) {
+    const test::folder place;
+    const auto work = place.directory("work"), other = place.directory("other");
+    for (const auto& directory : {work, other}) {
+        std::filesystem::create_directories(directory + "/out/deep");
+        std::ofstream{directory + "/out/x"} << "x";
+        std::filesystem::create_symlink("/etc", directory + "/out/link");
+        std::filesystem::create_symlink("/etc/passwd", directory + "/outlink");
+        std::filesystem::create_symlink("nowhere", directory + "/out/dangling");
+    }
+    const auto answers = [&](const std::string& from, std::vector<std::string> started_in) {
+        const auto of = made({.allow = {"fs.read"},
+                              .allow_arg = {"fs.read:path=out"},
+                              .started_in = std::move(started_in)},
+                             {}, from);
+        for (const auto* const harmless : {"out", "out/x", "out/deep", "out/deep/new", "out/x/y",
+                                           "outer", "out put/a", "out/", "out//x", "out\n"})
+            EXPECT_EQ(answer(of, {"fs", "read"}, R"({"path":")" + std::string{harmless} + R"("})"),
+                      "ok")
+                << harmless;
+        for (const auto* const hostile :
+             {"out/link", "out/link/", "out/link/passwd", "out//link/passwd", "out/./link/x",
+              "out/deep/../link/x", "outlink", "out/dangling", "out/../outlink", "out/../../x",
+              "out/%2e%2e/x", "outer/../../x", "out/..", "out\u0000/x"})
+            EXPECT_NE(answer(of, {"fs", "read"}, R"({"path":")" + std::string{hostile} + R"("})"),
+                      "ok")
+                << hostile;
+    };
+    answers(work, {});
+    answers("/", {other, ""});
+    answers("/nosuch/glove/place", {other, ""});
 }
 
 TEST(Engine, ComparesOtherPrefixesAsBytes) {

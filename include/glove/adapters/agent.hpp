@@ -25,6 +25,7 @@ struct tool_access {
     std::span<const std::string_view> words = {};       // after those of `command`
     std::span<const std::string_view> environment = {}; // NAME=VALUE
     std::span<const home_file> files = {};              // relative to Glove's directory inside
+    std::span<const home_file> home_files = {};         // written only where there is none
     std::string_view note = {};                         // what the user must do beside
 };
 

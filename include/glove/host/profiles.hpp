@@ -86,6 +86,14 @@ struct path_programs {
 [[nodiscard]] auto find_path_programs(std::span<const std::string> writable)
     -> result<path_programs>;
 
+// Where a program of this name, or at this absolute path, is found, and what must be seen for it.
+struct program_view {
+    std::string path;
+    std::vector<std::string> files, directories;
+};
+[[nodiscard]] auto find_program_view(std::string_view name, std::span<const std::string> writable)
+    -> result<program_view>;
+
 // As a table of the configuration file.
 [[nodiscard]] auto to_toml(const effective_profile& profile) -> std::string;
 

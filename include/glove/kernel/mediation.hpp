@@ -48,6 +48,7 @@ struct mediation {
     bool json = false;                                      // of tools, check and pin
     std::optional<std::string> check_tool, check_arguments; // of check
     std::vector<std::string> accept;                        // of pin: "up", "up.tool"; "*" is all
+    std::vector<std::string> forget = {};                   // the same, and no server is started
     auto operator==(const mediation&) const -> bool = default;
 };
 

@@ -1,5 +1,6 @@
-// One tool server: a process of the host, outside of every sandbox, in a session and process group
-// of its own, so that no terminal is its.
+// One tool server: a process of the host, in a session and process group of its own, so that no
+// terminal is its. It is in no sandbox, unless it has a perimeter: then it is started by `glove
+// exec`, in one of its own, and by nothing else.
 //
 // Guarantees: it gets exactly the arguments, variables and three streams that are named, and no
 // other descriptor. It dies with the thread that started it. Its stderr is always drained, into a
@@ -20,6 +21,23 @@
 
 namespace glove::mcp {
 
+// What a contained server may see, change and reach.
+struct upstream_grants {
+    std::vector<std::string> read, write, egress; // absolute paths; rules of --egress-allow
+    auto operator==(const upstream_grants&) const -> bool = default;
+};
+
+// What it is contained with.
+struct upstream_perimeter {
+    std::string glove;                         // the program that does it, absolute
+    std::string program;                       // of the server, absolute
+    std::vector<std::string> needs;            // paths that the program must see
+    std::vector<std::string> directories;      // before the system's on its PATH
+    std::optional<std::string> workspace;      // of those that it may change, to start in
+    std::optional<std::string> audit_log = {}; // absolute
+    auto operator==(const upstream_perimeter&) const -> bool = default;
+};
+
 // An upstream as the operator names it.
 struct upstream_wish {
     std::string name; // no dot, no "__"; letters, digits, '-' and '_'; at most 32
@@ -29,12 +47,15 @@ struct upstream_wish {
     std::optional<std::string> directory;                         // to start in
     bool required = true;                                         // a run does not begin without it
     std::optional<std::chrono::milliseconds> start_timeout = {}, call_timeout = {};
+    upstream_grants grants = {};                      // only of one that is contained
+    std::optional<upstream_perimeter> perimeter = {}; // none: it is not contained
     auto operator==(const upstream_wish&) const -> bool = default;
 };
 
 // `name=cmd[,arg...]`, split at commas, no escaping.
 [[nodiscard]] auto parse_upstream(std::string_view word) -> result<upstream_wish>;
-// A file in the customary form: {"mcpServers": {NAME: {"command", "args", "env", "cwd"}}}. Other
+// A file in the customary form: {"mcpServers": {NAME: {"command", "args", "env", "cwd"}}}; what a
+// contained server may do stands in a member "glove": {"read", "write", "egress"}. Other
 // members of a server are refused by name when they change what runs (`url`, `type` other than
 // stdio) and listed in `ignored` otherwise.
 struct upstream_file {

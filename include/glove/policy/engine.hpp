@@ -32,6 +32,9 @@ struct wish {
     std::vector<std::string> deny = {};      // the same; wins
     std::vector<std::string> allow_arg = {}; // "up.tool:field=prefix"
     std::optional<std::string> file = {};    // TOML, owner-only, absolute
+    // Where each of the upstreams starts, in their order; empty: not known. Text that a server
+    // could take for a path is looked up there, too.
+    std::vector<std::string> started_in = {};
     auto operator==(const wish&) const -> bool = default;
 };
 

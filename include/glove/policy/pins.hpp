@@ -50,6 +50,10 @@ public:
     [[nodiscard]] auto add(std::vector<pin> fresh) -> result<>;
     // Replaces: the operator has accepted them.
     [[nodiscard]] auto accept(std::vector<pin> changed) -> result<>;
+    // Takes away what the words name, of whatever server has that name or had it: "up", "up.tool";
+    // "*" is all. The answer is what was there. A word that names nothing is an error, and nothing
+    // is taken away.
+    [[nodiscard]] auto forget(const std::vector<std::string>& words) -> result<std::vector<pin>>;
     [[nodiscard]] auto all() const -> std::vector<pin>;
 
 private:

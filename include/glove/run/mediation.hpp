@@ -11,6 +11,9 @@ namespace glove::run {
 [[nodiscard]] auto put_on_record(kernel::mediation& what,
                                  const std::optional<std::string>& audit_log) -> result<>;
 
+// The perimeters of contained servers are put on record with the run, each under an id of its own.
+void put_perimeters_on_record(kernel::mediation& what);
+
 // Where a server starts for which no directory is named: one of Glove's own, for its user alone, so
 // that nothing of an agent's is looked for there by npx, uvx, python -m and the like.
 [[nodiscard]] auto server_directory(const kernel::mediation& of, const std::string& upstream)

@@ -17,6 +17,7 @@
 #include <glove/sys/entropy.hpp>
 #include <glove/sys/files.hpp>
 #include <glove/sys/standard_error.hpp>
+#include <glove/sys/standard_output.hpp>
 #include <malloc.h>
 #include <span>
 #include <unistd.h>
@@ -37,8 +38,7 @@ void report(error problem) {
 
 // A server's text draws nothing on a terminal; a program that reads JSON gets it as it is.
 [[nodiscard]] auto print(const std::string& text, bool is_json) -> result<> {
-    const bool for_people = is_json && ::isatty(1) == 1;
-    return sys::write_all(sys::fd_ref::standard_output(), for_people ? printable_json(text) : text);
+    return is_json ? sys::print_json(text) : sys::write_all(sys::fd_ref::standard_output(), text);
 }
 
 // For what is only looked at.
@@ -60,14 +60,23 @@ public:
 [[nodiscard]] auto load_rules(const mediation& what) -> result<policy::engine> {
     GLOVE_CHECK(mcp::check_upstreams(what.upstreams));
     std::vector<std::string> names;
-    for (const auto& each : what.upstreams) names.push_back(each.name);
-    return policy::engine::load(what.rules, names, what.directory);
+    auto rules = what.rules;
+    for (const auto& each : what.upstreams) {
+        names.push_back(each.name);
+        rules.started_in.push_back(each.directory.value_or(""));
+    }
+    return policy::engine::load(rules, names, what.directory);
 }
 
 [[nodiscard]] auto options_for(const mediation& what) -> result<gateway_options> {
     gateway_options out;
-    if (what.contain_upstreams)
-        return fail(errc::unsupported, "mcp.contain", "servers cannot be contained");
+    // One that is to be contained is not started without.
+    for (const auto& each : what.upstreams)
+        if (each.perimeter.has_value() != what.contain_upstreams)
+            return fail(errc::invalid_input, "mcp.contain",
+                        "the server " + in_quotes(each.name) +
+                            (what.contain_upstreams ? " has no perimeter"
+                                                    : " has a perimeter that nobody asked for"));
     out.upstreams = what.upstreams;
     for (const auto& word : what.relay) {
         const auto feature = mcp::relayable(word);
@@ -177,6 +186,17 @@ struct setting {
     return written ? out->status : failed_to_start;
 }
 
+[[nodiscard]] auto forget(const mediation& what) -> int {
+    const auto done = [&]() -> result<> {
+        GLOVE_TRY(auto pins, policy::pin_store::open(what.state));
+        GLOVE_TRY(const auto out, print_forgotten(what, pins));
+        return print(out.text, what.json);
+    }();
+    if (done) return 0;
+    report(done.error());
+    return done.error().step == "pins.forget" ? wrong_use : failed_to_start;
+}
+
 [[nodiscard]] auto run() -> int {
     auto channel = control::adopt();
     // What whoever started this forgot to close is nobody's here.
@@ -190,6 +210,7 @@ struct setting {
     };
     const auto what = read_mediation();
     if (!what) return refuse(what.error(), failed_to_start);
+    if (what->task == task::pin && !what->forget.empty()) return forget(*what);
     auto rules = load_rules(*what);
     if (!rules) return refuse(rules.error(), wrong_use);
     if (what->task == task::check) return check(*what, *rules);

@@ -292,4 +292,33 @@ auto print_pins(const mediation& what, const gateway& of, policy::pin_store& pin
     return out;
 }
 
+auto print_forgotten(const mediation& what, policy::pin_store& pins) -> result<printed> {
+    GLOVE_TRY(const auto gone, pins.forget(what.forget));
+    printed out;
+    const auto name_of = [](const policy::pin& each) {
+        return each.subject.empty() ? each.upstream : each.upstream + "." + each.subject;
+    };
+    if (!what.json) {
+        for (const auto& each : gone)
+            out.text += "forgotten  " + audit::safe_text(name_of(each)) +
+                        (each.subject.empty() ? " (instructions)\n" : "\n");
+        return out;
+    }
+    {
+        json::writer to{out.text};
+        to.begin_object();
+        to.begin_array("forgotten");
+        for (const auto& each : gone) {
+            to.begin_object();
+            to.member("server", each.upstream);
+            if (!each.subject.empty()) to.member("tool", name_of(each));
+            to.end_object();
+        }
+        to.end_array();
+        to.end_object();
+    }
+    out.text += '\n';
+    return out;
+}
+
 } // namespace glove::kernel

@@ -20,5 +20,8 @@ struct printed {
 // accepted.
 [[nodiscard]] auto print_pins(const mediation& what, const gateway& of, policy::pin_store& pins)
     -> result<printed>;
+// `pin` with `forget`: what was forgotten.
+[[nodiscard]] auto print_forgotten(const mediation& what, policy::pin_store& pins)
+    -> result<printed>;
 
 } // namespace glove::kernel

@@ -21,6 +21,7 @@ namespace {
 using std::chrono::seconds;
 
 constexpr seconds patience{5};
+constexpr int failed = 125;
 constexpr std::size_t longest_list = 1UL << 20;
 
 [[nodiscard]] auto watched_signals() -> ::sigset_t {
@@ -68,12 +69,32 @@ constexpr std::size_t longest_list = 1UL << 20;
 }
 
 [[noreturn]] void be_worker(::pid_t warden, const std::function<int()>& work) {
-    int status = 125;
+    int status = failed;
     if (::prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0) == 0 &&
         ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0 && ::getppid() == warden)
         status = work();
     kill_descendants();
     ::_exit(status);
+}
+
+// Makes this process the warden of one that works.
+[[nodiscard]] auto watch(bool dies_with_parent, const std::function<int()>& work) -> result<int> {
+    const auto parent = ::getppid();
+    const auto watched = watched_signals();
+    if (::sigprocmask(SIG_BLOCK, &watched, nullptr) != 0 ||
+        ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0 ||
+        ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
+        return fail_os("mcp.warden");
+    if (dies_with_parent &&
+        (::prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0) != 0 || ::getppid() != parent))
+        return fail(errc::wrong_state, "mcp.warden", "whoever started it has gone");
+    const auto self = ::getpid();
+    const auto worker = ::fork();
+    if (worker < 0) return fail_os("mcp.warden");
+    if (worker == 0) be_worker(self, work); // not dumpable, and with the signals blocked, too
+    const int status = pass_signals_until_end(worker);
+    kill_descendants();
+    return status;
 }
 
 } // namespace
@@ -93,22 +114,10 @@ void kill_descendants() {
 }
 
 auto under_warden(bool dies_with_parent, const std::function<int()>& work) -> result<int> {
-    const auto parent = ::getppid();
-    const auto watched = watched_signals();
-    if (::sigprocmask(SIG_BLOCK, &watched, nullptr) != 0 ||
-        ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0 ||
-        ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
-        return fail_os("mcp.warden");
-    if (dies_with_parent &&
-        (::prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0) != 0 || ::getppid() != parent))
-        return fail(errc::wrong_state, "mcp.warden", "whoever started it has gone");
-    const auto self = ::getpid();
-    const auto worker = ::fork();
-    if (worker < 0) return fail_os("mcp.warden");
-    if (worker == 0) be_worker(self, work); // not dumpable, and with the signals blocked, too
-    const int status = pass_signals_until_end(worker);
-    kill_descendants();
-    return status;
+    return watch(dies_with_parent, [&] {
+        const auto status = watch(false, work); // it hears of its own warden's death already
+        return status ? *status : failed;
+    });
 }
 
 } // namespace glove::kernel

@@ -1,17 +1,19 @@
-// Two processes, so that nothing outlives a mediation: the worker has the servers for children, and
-// the warden has whatever is left when the worker has gone, however it went.
+// Three processes, one below the other, so that nothing outlives a mediation: the worker has the
+// servers for children, and a warden has whatever is left when the one below it has gone, however it
+// went. There are two wardens, so that one process is left whichever two are killed at once.
 //
 // Guarantees: a signal to end reaches the worker once; when the worker has ended, every descendant
-// of both is killed and reaped before the warden ends with the worker's status. With
-// `dies_with_parent` the death of whoever started the warden is a SIGTERM.
+// of all three is killed and reaped before the outer warden ends with the worker's status. A warden's
+// death is a SIGTERM to the one below it, and with `dies_with_parent` the death of whoever started
+// the outer one is one to that.
 #pragma once
 #include <functional>
 #include <glove/base/error.hpp>
 
 namespace glove::kernel {
 
-// Runs `work` in the worker; what it returns is the status to end with. Only the warden returns
-// from here. Before any thread is made.
+// Runs `work` in the worker; what it returns is the status to end with. Only the outer warden
+// returns from here. Before any thread is made.
 [[nodiscard]] auto under_warden(bool dies_with_parent, const std::function<int()>& work)
     -> result<int>;
 
