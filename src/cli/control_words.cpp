@@ -1,3 +1,4 @@
+// Declares options and looks at nothing.
 #include "cli/control_words.hpp"
 #include "cli/values.hpp"
 #include <CLI/CLI.hpp>

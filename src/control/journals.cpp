@@ -1,3 +1,5 @@
+// Each kind of journal differs in its codec alone. Nothing here writes, and no record is shown that
+// was not read strictly first.
 #include "control/receipt_record.hpp"
 #include <algorithm>
 #include <array>

@@ -1,3 +1,4 @@
+// Read strictly and replaced as a whole; nothing of it is taken for granted when it is damaged.
 #include "cli/control_process/anchor_file.hpp"
 #include <glove/sys/clock.hpp>
 #include <glove/sys/files.hpp>

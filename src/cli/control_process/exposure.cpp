@@ -162,11 +162,14 @@ auto list(const exposure_words& words) -> result<int> {
 }
 
 // The newest of this name that there is.
-using newest_or_refused = std::expected<std::uint64_t, control::remote_error>;
+struct newest_or_refused {
+    std::uint64_t generation = 0;
+    std::optional<control::remote_error> refused = {};
+};
 [[nodiscard]] auto newest(const service& asks, const std::string& name)
     -> result<newest_or_refused> {
     GLOVE_TRY(const auto answer, asks.ask("list_path_exposures"));
-    if (!answer) return newest_or_refused{std::unexpect, answer.error()};
+    if (!answer) return newest_or_refused{0, answer.error()};
     const auto all = all_of(*answer);
     if (!all) return strange_answer(all.error().detail);
     std::uint64_t out = 0;
@@ -175,7 +178,7 @@ using newest_or_refused = std::expected<std::uint64_t, control::remote_error>;
     if (out == 0)
         return fail(errc::not_found, "exposure.unknown", "there is no exposure " + name,
                     "glove exposure list");
-    return newest_or_refused{out};
+    return newest_or_refused{.generation = out};
 }
 
 auto revoke(const exposure_words& words) -> result<int> {
@@ -183,8 +186,8 @@ auto revoke(const exposure_words& words) -> result<int> {
     GLOVE_TRY(const auto asks, service::of(words.service));
     if (what.generation == 0) {
         GLOVE_TRY(const auto found, newest(*asks, what.exposure_id));
-        if (!found) return told(found.error());
-        what.generation = *found;
+        if (found.refused) return told(*found.refused);
+        what.generation = found.generation;
     }
     auto text = supervisor::encode(what);
     if (!text) return wrong_usage(text.error().detail, exposure_usage);

@@ -1,3 +1,4 @@
+// What could not be printed is an error; nothing that came from outside draws on a terminal.
 #include "cli/control_process/output.hpp"
 #include <algorithm>
 #include <cstdio>

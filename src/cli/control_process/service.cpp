@@ -1,3 +1,4 @@
+// Nothing is asked of a service that the configuration or the caller did not name.
 #include "cli/control_process/service.hpp"
 #include <algorithm>
 #include <array>
