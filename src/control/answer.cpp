@@ -1,3 +1,4 @@
+// The one table of codes, names and messages. A message never holds a value.
 #include <array>
 #include <glove/control/answer.hpp>
 

@@ -1,3 +1,5 @@
+// Whether the settings of a backend are of a form that could ever work. Nothing is looked up, asked
+// or started.
 #include "control/backend_rules.hpp"
 #include "ssh/fingerprint.hpp"
 #include <algorithm>

@@ -1,3 +1,5 @@
+// One connection's bytes: never more than its frame, never waiting, and what was read is wiped when
+// it was answered.
 #include "control/exchange.hpp"
 #include <algorithm>
 #include <cerrno>

@@ -1,3 +1,5 @@
+// Least recently used first out, but never a request that runs: two with one key are carried out
+// once and get one result.
 #include <algorithm>
 #include <condition_variable>
 #include <glove/control/idempotency.hpp>

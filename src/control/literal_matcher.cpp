@@ -1,3 +1,5 @@
+// All literals in one pass over the bytes, whatever pieces they come in (Aho and Corasick). The
+// memory is bounded by the literals.
 #include "control/literal_matcher.hpp"
 
 namespace glove::control {

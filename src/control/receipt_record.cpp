@@ -1,3 +1,5 @@
+// A receipt in its journal: one tagged envelope in a frame, or a bare one of old files. The chain
+// is checked here; who is believed is up to the journal's owner.
 #include "control/receipt_record.hpp"
 
 #include "control/refinement_fields.hpp"

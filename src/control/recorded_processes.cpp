@@ -1,3 +1,5 @@
+// Looks at /proc and never signals. Another boot or another beginning means that a process is gone;
+// everything that is not certain is unknown.
 #include <glove/base/numbers.hpp>
 #include <glove/control/recorded_processes.hpp>
 #include <glove/sys/files.hpp>

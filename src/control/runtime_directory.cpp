@@ -1,3 +1,5 @@
+// The service's own directory, by descriptor. What is already there under the socket's name is
+// taken away only when a dead service of the same user left it.
 #include <cerrno>
 #include <fcntl.h>
 #include <glove/base/wipe.hpp>

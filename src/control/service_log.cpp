@@ -1,3 +1,5 @@
+// One line of JSON for each event, whole or not at all. It never holds a secret or a payload, and a
+// pipe that nobody reads holds nothing up.
 #include <cerrno>
 #include <glove/control/service_log.hpp>
 #include <glove/sys/clock.hpp>

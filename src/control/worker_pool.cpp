@@ -1,3 +1,5 @@
+// A fixed number of threads behind a bounded queue. What is put in comes out again, worked on or
+// not.
 #include "control/worker_pool.hpp"
 #include <utility>
 

@@ -1,3 +1,5 @@
+// Opens what the settings name, in the order in which the parts need each other. What is not
+// configured is not there.
 #include "daemon/composition.hpp"
 #include <glove/adapters/sage.hpp>
 #include <glove/sys/files.hpp>

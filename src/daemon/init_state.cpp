@@ -1,3 +1,4 @@
+// Makes what a first start needs, for the owner alone. Nothing that exists is written over.
 #include "daemon/init_state.hpp"
 #include <cerrno>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// The options as a table. A word that is not understood ends the program before anything is opened.
 #include "daemon/options.hpp"
 #include <algorithm>
 #include <array>
