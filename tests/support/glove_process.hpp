@@ -4,6 +4,7 @@
 // fails the test; temporary folders are gone afterwards; nothing of the caller's environment
 // reaches the child but what the test hands over.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <csignal>
@@ -34,6 +35,12 @@ using words = std::vector<std::string>;
 }
 
 [[nodiscard]] inline auto is_root() -> bool { return ::geteuid() == 0; }
+
+// How many times longer than on an ordinary machine everything takes here: under emulation, ten.
+[[nodiscard]] inline auto slowness() -> int {
+    const char* const text = std::getenv("GLOVE_SLOWNESS");
+    return text == nullptr ? 1 : std::max(1, std::atoi(text));
+}
 
 [[nodiscard]] inline auto glove_binary() -> std::string {
     const char* const path = std::getenv("GLOVE_BIN");
@@ -145,13 +152,13 @@ public:
     // Waits until its output holds `text`.
     [[nodiscard]] auto says(std::string_view text,
                             std::chrono::milliseconds patience = std::chrono::seconds{20}) -> bool {
-        const auto end = std::chrono::steady_clock::now() + patience;
+        const auto end = std::chrono::steady_clock::now() + patience * slowness();
         while (seen_.output.find(text) == std::string::npos)
             if (!collect(end)) return false;
         return true;
     }
     [[nodiscard]] auto finish(std::chrono::milliseconds patience) -> finished {
-        const auto end = std::chrono::steady_clock::now() + patience;
+        const auto end = std::chrono::steady_clock::now() + patience * slowness();
         while (collect(end)) continue;
         while (::waitpid(pid_, &seen_.wait_status, WNOHANG) == 0) {
             if (std::chrono::steady_clock::now() > end) {

@@ -19,8 +19,10 @@ GLOVE = os.environ.get("GLOVE_BIN", "")
 NODE = os.environ.get("GLOVE_NODE", "")
 SOAK = os.environ.get("GLOVE_SOAK") == "1"
 SEARCH_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
+# How many times longer than on an ordinary machine everything takes here: under emulation, ten.
+SLOWNESS = int(os.environ.get("GLOVE_SLOWNESS", "1"))
 # Long enough for a loaded machine; a run that needs it has failed.
-PATIENCE = 120
+PATIENCE = 120 * SLOWNESS
 
 
 class Place:
