@@ -8,7 +8,9 @@ import fcntl
 import hashlib
 import os
 import shutil
+import signal
 import subprocess
+import tempfile
 import time
 
 from machine import CHECKOUT, Disks, Machine, Trouble
@@ -180,11 +182,25 @@ def unpack_kernel(packed, plain):
 
 
 def checked(command, words):
-    """Runs it to its end; what it said is shown when it fails."""
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          check=False, timeout=BUILD_LIMIT)
-    if done.returncode != 0:
-        raise Trouble(f"{words} failed with status {done.returncode}:\n{done.stdout[-4000:]}")
+    """Runs it to its end; what it said is shown when it fails. Nothing that it started stays."""
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT,
+                                   start_new_session=True)
+        try:
+            status = process.wait(BUILD_LIMIT)
+        except subprocess.TimeoutExpired:
+            status = f"none after {BUILD_LIMIT} s"
+        finally:
+            if process.returncode is None: # its number, and so its group's, is still its own
+                os.killpg(process.pid, signal.SIGTERM)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(10)
+            if process.returncode is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        said.seek(0)
+        if status != 0:
+            raise Trouble(f"{words} failed, status {status}:\n{said.read().decode(errors='replace')[-4000:]}")
 
 
 def kept_folder():
