@@ -24,8 +24,8 @@ PACKAGES = ("systemd-sysv", "dbus-user-session", "libpam-systemd", "udev", "kmod
 # What is in the disks. `run-tests` comes with the checkout.
 INGREDIENTS = ("init", "furnish", "session")
 ZSTD_BEGIN = b"\x28\xb5\x2f\xfd"
-BUILD_LIMIT, BOOT_LIMIT, RESUME_LIMIT = 540, 240, 120
-SAVE_ATTEMPTS = 3
+BUILD_LIMIT, BOOT_LIMIT, RESUME_LIMIT = 540, 480, 120
+SAVE_ATTEMPTS = 2
 
 
 def mirror():
