@@ -40,7 +40,7 @@ void declare(CLI::App& app, mcp_words& words) {
     repeatable(app, "--accept", words.accept, "UP[.TOOL]",
                "With pin: believe it from now on; '*' is everything (repeatable)");
     repeatable(app, "--forget", words.forget, "UP[.TOOL]",
-               "With pin: forget what it was, of a server that you need not name (repeatable)");
+               "With pin: forget what it was; needs no --upstream (repeatable)");
     app.add_flag("--json", words.json, "With tools, check and pin: print JSON");
     app.footer("serve: what an MCP client starts; speaks on standard input and output\n"
                "tools: print what an agent would see, and why the rest is hidden\n"
@@ -131,9 +131,10 @@ auto mcp_verb(const invocation& call) -> int {
     mcp_words words;
     CLI::App app;
     declare(app, words);
-    app.add_option("ACTION", words.action, "serve, tools, check or pin")->type_name("");
-    app.add_option("TOOL", words.tool, "With check: UP.TOOL")->type_name("");
-    app.add_option("JSON", words.arguments, "With check: the arguments of the call")->type_name("");
+    // The usage and the last lines say it all, and the help must fit on a screen.
+    app.add_option("ACTION", words.action)->group("");
+    app.add_option("TOOL", words.tool)->group("");
+    app.add_option("JSON", words.arguments)->group("");
     if (const auto ended = parse_options(app, usage, call)) return *ended;
     if (call.has_command) return unexpected_command(call, usage);
     const auto* const chosen = std::ranges::find(actions, words.action, &action::name);

@@ -212,11 +212,11 @@ auto no_such_upstream(const std::string& option, std::string_view name, const me
 
 void declare_mediation(CLI::App& app, mediation_words& words) {
     repeatable(app, "--upstream", words.upstreams, "NAME=CMD",
-               "Tool server, CMD,ARG,... starts it outside of the sandbox (repeatable)");
+               "Tool server, CMD,ARG,... starts it, outside the sandbox (repeatable)");
     repeatable(app, "--mcp-config", words.files, "FILE",
-               "Take tool servers from FILE, in the form that agents use (repeatable)");
+               "Take tool servers from FILE, in the form of agents (repeatable)");
     repeatable(app, "--upstream-env", words.upstream_environment, "UP:NAME",
-               "Pass a variable on to a server, or set it: UP:NAME=VALUE (repeatable)");
+               "Pass a variable to a server, or set it: UP:NAME=VALUE (repeatable)");
     declare_containment(app, words);
     repeatable(app, "--allow", words.rules.allow, "UP.TOOL",
                "Tool that may be called; UP.* is all of a server (repeatable)");

@@ -11,7 +11,7 @@ namespace {
 
 class help_layout final : public CLI::Formatter {
 public:
-    explicit help_layout(std::string usage) : usage_{std::move(usage)} { column_width(30); }
+    explicit help_layout(std::string usage) : usage_{std::move(usage)} { column_width(32); }
     auto make_usage(const CLI::App*, std::string) const -> std::string override {
         return "usage: " + usage_ + "\n";
     }

@@ -125,10 +125,16 @@ def manual_described(text):
     return set(re.findall(r"^\.TP\n\.B[IR]? .*?(--[a-z-]+)", text.replace("\\-", "-"), re.M))
 
 
+def help_of(program):
+    try:
+        return subprocess.run([program, "--help"], text=True, capture_output=True, check=False).stdout
+    except OSError:
+        return ""
+
+
 def service_options(project):
-    done = subprocess.run([os.path.join(os.path.dirname(project.glove), "gloved"), "--help"], text=True,
-                          capture_output=True, check=False)
-    return set(re.findall(r"^  (?:-\w, )?(--[a-z-]+)", done.stdout.partition("Options:")[2], re.M))
+    text = help_of(os.path.join(os.path.dirname(project.glove), "gloved"))
+    return set(re.findall(r"^  (?:-\w, )?(--[a-z-]+)", text.partition("Options:")[2], re.M))
 
 
 def options_of_the_service(project):

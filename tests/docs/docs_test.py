@@ -16,7 +16,9 @@ GLOVE = os.environ.get("GLOVE_BIN") or os.path.join(ROOT, "build/release/bin/glo
 EXEC, MODEL, STORY = "docs/exec.md", "docs/threat-model.md", "docs/architecture.md"
 PAGE, README = "docs/man/glove-exec.1", "README.md"
 
-docs.Project.run = functools.cache(docs.Project.run)  # the pages change here, the program does not
+# The pages change here, the programs do not.
+docs.Project.run = functools.cache(docs.Project.run)
+docs.help_of = functools.cache(docs.help_of)
 
 
 class Rules(unittest.TestCase):

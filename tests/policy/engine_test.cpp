@@ -224,14 +224,14 @@ TEST(Engine, PermitsNoLinkByAPrefixThatIsText) {
                               .started_in = std::move(started_in)},
                              {}, from);
         for (const auto* const harmless : {"out", "out/x", "out/deep", "out/deep/new", "out/x/y",
-                                           "outer", "out put/a", "out/", "out//x", "out\n"})
+                                           "outer", "out put/a", "out/", "out//x", "out\\n"})
             EXPECT_EQ(answer(of, {"fs", "read"}, R"({"path":")" + std::string{harmless} + R"("})"),
                       "ok")
                 << harmless;
         for (const auto* const hostile :
              {"out/link", "out/link/", "out/link/passwd", "out//link/passwd", "out/./link/x",
               "out/deep/../link/x", "outlink", "out/dangling", "out/../outlink", "out/../../x",
-              "out/%2e%2e/x", "outer/../../x", "out/..", "out\u0000/x"})
+              "out/%2e%2e/x", "outer/../../x", "out/..", "out\\u0000/x"})
             EXPECT_NE(answer(of, {"fs", "read"}, R"({"path":")" + std::string{hostile} + R"("})"),
                       "ok")
                 << hostile;
