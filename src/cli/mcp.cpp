@@ -40,7 +40,7 @@ void declare(CLI::App& app, mcp_words& words) {
     repeatable(app, "--accept", words.accept, "UP[.TOOL]",
                "With pin: believe it from now on; '*' is everything (repeatable)");
     repeatable(app, "--forget", words.forget, "UP[.TOOL]",
-               "With pin: forget what it was, of a server that you need not name (repeatable)");
+               "With pin: forget what it was, also of a server not named (repeatable)");
     app.add_flag("--json", words.json, "With tools, check and pin: print JSON");
     app.footer("serve: what an MCP client starts; speaks on standard input and output\n"
                "tools: print what an agent would see, and why the rest is hidden\n"
