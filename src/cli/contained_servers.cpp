@@ -204,24 +204,49 @@ void note_unseen_words(const mcp::upstream_wish& server, const container::plan& 
     return {};
 }
 
-// What one server may change, another must not be made of: it would get that one's variables and
-// grants.
-[[nodiscard]] auto check_neighbours(const mcp::upstream_wish& server, const mediation_wish& wish)
-    -> result<> {
-    words_of made_of{server.perimeter->program};
-    made_of.insert(made_of.end(), server.perimeter->needs.begin(), server.perimeter->needs.end());
+// Of what a server is made: what it executes, and what that needs.
+[[nodiscard]] auto made_of(const mcp::upstream_wish& server) -> words_of {
+    const auto& with = *server.perimeter;
+    words_of out{with.program};
+    out.insert(out.end(), with.needs.begin(), with.needs.end());
+    out.insert(out.end(), with.directories.begin(), with.directories.end());
     for (const auto& word : std::span{server.argv}.subspan(1))
         if (word.starts_with('/') && std::filesystem::is_regular_file(real_of(word)))
-            made_of.push_back(word);
+            out.push_back(word);
+    return out;
+}
+
+// What one server may change, another must not be made of: it would get that one's variables and
+// grants. A grant inside of a directory changes that directory too.
+[[nodiscard]] auto check_neighbours(const mcp::upstream_wish& server, const mediation_wish& wish)
+    -> result<> {
+    const auto parts = made_of(server);
     for (const auto& other : wish.what.upstreams) {
         if (&other == &server) continue;
-        if (const auto held = held_by(other.grants.write, made_of))
-            return wrong("the server " + other.name + " may change " + held->first +
-                             ", which holds " + held->second + ", of which the server " +
-                             server.name + " is made",
-                         "leave the grant out, or put the one elsewhere");
+        auto met = held_by(other.grants.write, parts);
+        const auto* relation = ", which holds ";
+        if (!met) {
+            if (met = held_by(parts, other.grants.write); !met) continue;
+            std::swap(met->first, met->second);
+            relation = ", which is inside of ";
+        }
+        return wrong("the server " + other.name + " may change " + met->first + relation +
+                         met->second + ", of which the server " + server.name + " is made",
+                     "leave the grant out, or put the one elsewhere");
     }
     return {};
+}
+
+// Data that two servers share is theirs to share; a module among it would be executed.
+void note_shared(const mcp::upstream_wish& server, mediation_wish& into) {
+    for (const auto& other : into.what.upstreams) {
+        if (&other == &server) continue;
+        for (const auto& path : server.grants.read)
+            if (const words_of read{path};
+                held_by(other.grants.write, read) || held_by(read, other.grants.write))
+                into.notes.push_back("the server " + other.name + " may change what the server " +
+                                     server.name + " reads of " + path);
+    }
 }
 
 // Nobody need have read the file.
@@ -256,6 +281,7 @@ void note_grants_of_files(mediation_wish& into) {
                          server.perimeter->program + ", cannot be contained",
                      "install it elsewhere"); // env would take it for a variable
     GLOVE_CHECK(check_neighbours(server, into));
+    note_shared(server, into);
     note_unseen_words(server, *plan, into);
     for (const auto& note : plan->notes)
         into.notes.push_back("the server " + server.name + ": " + note);

@@ -1,5 +1,6 @@
 """Servers in sandboxes of their own: what a hostile one can do there, beside its twin without one, and
 that servers which people use work there."""
+import contextlib
 import http.server
 import itertools
 import json
@@ -231,13 +232,46 @@ require('node:readline').createInterface({ input: process.stdin }).on('line', (l
         program = self.place.put("bin/server", "#!/bin/sh\n", 0o755)
         self.refused(*self.upstream("b", program), "--contain-upstreams", "--upstream-write",
                      f"a={os.path.dirname(program)}", words=["server"], status=2)
-        # What both work with is theirs.
+        # What both work with is theirs, and is told.
         status, out, err = self.glove(
             "mcp", "tools", *self.upstream("a", *mediation_case.PYTHON, ACTOR), *self.upstream(
                 "b", *mediation_case.PYTHON, ACTOR), *self.contained("--upstream-write", f"a={self.folder}"),
             "--upstream-read", f"b={ACTOR}", "--upstream-read", f"b={self.folder}")
         self.assertEqual(status, 0, err)
         self.assertIn("b.act", out)
+        self.assertIn(f"the server a may change what the server b reads of {self.folder}", err)
+
+    def test_no_server_may_change_a_part_of_what_another_needs(self):
+        package = self.place.folder("home", "npm", "lib", "node_modules", "hello")
+        main = os.path.join(package, "index.js")
+        for name, text in (("package.json", '{"name": "hello", "version": "1.0.0"}'), ("index.js", "#!/usr/bin/env node\n")):
+            with open(os.path.join(package, name), "w", encoding="utf-8") as file:
+                file.write(text)
+        os.chmod(main, 0o755)
+        inner, beside = (self.place.folder("home", "npm", "lib", "node_modules", name) for name in ("hello/lib", "data"))
+        programs = self.place.folder("home", "npm", "bin")
+        os.symlink("../lib/node_modules/hello/index.js", os.path.join(programs, "hello"))
+        path = f"{programs}:{os.path.dirname(inside.NODE)}:{inside.SEARCH_PATH}"
+
+        def tools(written):
+            return self.glove("mcp", "tools", *self.upstream("a", *mediation_case.PYTHON, ACTOR), *self.upstream(
+                "b", "hello"), *self.contained("--upstream-write", f"a={written}"),
+                env={**self.place.environment, "PATH": path})
+        status, _, err = tools(inner)
+        self.assertEqual(status, 2, err)
+        self.assertIn(f"the server a may change {inner}, which is inside of {package}", err)
+        self.assertNotIn("is made", tools(beside)[2])
+
+    def test_what_one_may_change_of_what_another_reads_is_told(self):
+        inner = self.place.folder("data", "inner")
+        for written, read in ((inner, self.folder), (self.folder, inner)):
+            status, _, err = self.glove(
+                "mcp", "tools", *self.upstream("a", *mediation_case.PYTHON, ACTOR), *self.upstream(
+                    "b", *mediation_case.PYTHON, ACTOR), *self.contained("--upstream-write", f"a={written}"),
+                "--upstream-read", f"b={ACTOR}", "--upstream-read", f"b={read}")
+            self.assertEqual(status, 0, err)
+            self.assertIn(f"the server a may change what the server b reads of {read}", err)
+            self.assertNotIn(f"reads of {ACTOR}", err)
 
     def test_a_program_with_a_sign_of_equality_is_refused(self):
         folder = self.place.folder("home", "a=b", "bin")
@@ -344,7 +378,12 @@ require('node:readline').createInterface({ input: process.stdin }).on('line', (l
 
     @staticmethod
     def sleepers(mark):
-        return [pid for pid in inside.marked(mark) if "actor" not in open(f"/proc/{pid}/cmdline").read()]
+        def sleeps(pid):
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", encoding="utf-8") as file:
+                return "actor" not in file.read()
+            return False  # it ended meanwhile
+
+        return [pid for pid in inside.marked(mark) if sleeps(pid)]
 
 
 if __name__ == "__main__":
