@@ -63,11 +63,21 @@ struct server::state {
         GLOVE_CHECK(watch(finished, EPOLLIN, &finished));
         GLOVE_CHECK(start_accepting());
         workers = std::make_unique<worker_pool>(
-            how.workers, how.connections, [this](exchange& one) { work(one); }, [this] { wake(); });
+            how.workers, how.connections,
+            worker_pool::calls{
+                [this](exchange& one) { return look(one); }, [this](exchange& one) { work(one); },
+                [this](exchange& one) { give_up(one); },
+                [this] { wake(); }},
+            clock);
         return {};
     }
 
     // What workers do.
+    [[nodiscard]] auto look(exchange& one) -> glance {
+        try {
+            return answers.look_at(one.body(), one.arrived());
+        } catch (const std::exception&) { return {}; } // the answer fails for the same reason
+    }
     void work(exchange& one) {
         try {
             one.end_work(answers.answer_to(one.body(), one.arrived()), clock.monotonic());
@@ -76,6 +86,11 @@ struct server::state {
             log.write({.name = "request.failed", .text = thrown.what()});
             one.end_work({}, clock.monotonic());
         }
+    }
+    // The disk keeps so many waiting that this one finds no place; nothing of it was begun.
+    void give_up(exchange& one) {
+        tell({errc::limit_exceeded, "exchange.queue", 0, "too many requests wait for the disk", {}});
+        one.end_work({}, clock.monotonic());
     }
     void wake() const {
         const std::uint64_t once = 1;

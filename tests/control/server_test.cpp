@@ -17,6 +17,11 @@ using clock = std::chrono::steady_clock;
 // Gives back what it was asked, after as long as the first word says.
 class echo final : public answerer {
 public:
+    auto look_at(string_view text, const arrival& when) -> glance override {
+        if (text == "wait") return {true, when.monotonic + 60s};
+        if (text == "soon late") return {true, when.monotonic + 150ms};
+        return {};
+    }
     auto answer_to(string& text, const arrival&) -> string override {
         ++asked;
         if (text.starts_with("slow")) std::this_thread::sleep_for(400ms);
@@ -141,6 +146,41 @@ TEST(Server, slow_work_holds_up_nobody_while_a_worker_is_free) {
     for (int i = 0; i < 20; ++i) EXPECT_EQ(server.ask("quick"), "echo:quick");
     by.held = false;
     EXPECT_EQ(test::answer_on(waiting), "echo:wait");
+}
+
+TEST(Server, a_disk_that_hangs_leaves_one_worker_for_those_who_look) {
+    echo by;
+    test::running_server server{by, {.connections = 12, .workers = 3}};
+    std::vector<sys::unique_fd> writing;
+    for (int i = 0; i < 6; ++i) {
+        writing.push_back(server.client());
+        (void)test::put(writing.back(), test::framed("wait"));
+    }
+    EXPECT_TRUE(test::becomes([&] { return by.asked == 2; }));
+    for (int i = 0; i < 5; ++i) {
+        const auto one = server.client();
+        (void)test::put(one, test::framed("quick"));
+        EXPECT_EQ(test::answer_on(one, 2s), "echo:quick");
+    }
+    // What waits is answered when it is late, whatever the disk does: that it is refused then is
+    // the answerer's part.
+    const auto late = server.client();
+    const auto began = clock::now();
+    (void)test::put(late, test::framed("soon late"));
+    EXPECT_EQ(test::answer_on(late, 2s), "echo:soon late");
+    EXPECT_GE(clock::now() - began, 140ms);
+    // Half of the places may wait, and no more: 4 do.
+    for (int i = 0; i < 2; ++i) {
+        writing.push_back(server.client());
+        (void)test::put(writing.back(), test::framed("wait"));
+    }
+    const auto no_place = server.client();
+    EXPECT_TRUE(test::becomes([&] { return server.ask("quick") == "echo:quick"; }));
+    (void)test::put(no_place, test::framed("wait"));
+    EXPECT_EQ(test::answer_on(no_place, 2s), "[no answer]");
+    EXPECT_THAT(server.log(), HasSubstr("exchange.queue"));
+    by.held = false;
+    for (const auto& one : writing) EXPECT_EQ(test::answer_on(one), "echo:wait");
 }
 
 TEST(Server, a_worker_that_throws_is_no_end) {
