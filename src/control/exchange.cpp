@@ -62,6 +62,23 @@ auto exchange::read_some() -> outcome {
     return read_body();
 }
 
+void exchange::wait_for_room(time now) {
+    left_ = deadline_ - now;
+    since_ = now;
+    deadline_ = now + patience_;
+}
+
+void exchange::go_on(time now) {
+    step_ = step::reading;
+    deadline_ = now + left_;
+    since_ = now;
+}
+
+auto exchange::keeps_up(time now, time piece) const -> bool {
+    const auto due = static_cast<std::size_t>((now - since_) / std::max(piece, time{1}));
+    return due == 0 || body_.size() / small_frame_bytes >= due;
+}
+
 void exchange::begin_work(const arrival& when) {
     step_ = step::working;
     arrived_ = when;

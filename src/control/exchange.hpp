@@ -2,7 +2,7 @@
 // one frame.
 //
 // The time that the service needs is not the client's: the deadline stands still from the moment
-// that the request has arrived until its answer is there.
+// that the request has arrived until its answer is there, and while a large frame waits for room.
 #pragma once
 #include <array>
 #include <chrono>
@@ -35,14 +35,21 @@ public:
         failed,  // see `why`
     };
 
-    exchange(sys::unique_fd socket, time deadline)
-        : socket_{std::move(socket)}, deadline_{deadline} {}
+    exchange(sys::unique_fd socket, time now, time patience)
+        : socket_{std::move(socket)}, began_{now}, patience_{patience}, deadline_{now + patience} {}
     exchange(const exchange&) = delete;
     auto operator=(const exchange&) -> exchange& = delete;
     ~exchange() { wipe(body_); } // the secret may be in it
 
     [[nodiscard]] auto read_some() -> outcome;
-    void go_on() { step_ = step::reading; }
+    // Between these two the client's time stands still; it waits no longer than it may take.
+    void wait_for_room(time now);
+    void go_on(time now);
+    // Of a frame that is read: a piece of 64 KiB at least in each such time since it had room.
+    [[nodiscard]] auto keeps_up(time now, time piece) const -> bool;
+    [[nodiscard]] auto began() const noexcept -> time { return began_; }
+    [[nodiscard]] auto waits_since() const noexcept -> time { return since_; }
+    [[nodiscard]] auto received() const noexcept -> std::size_t { return body_.size(); }
     void begin_work(const arrival& when);
     void end_work(std::string answer, time now);
     [[nodiscard]] auto write_some() -> outcome;
@@ -64,8 +71,11 @@ private:
     [[nodiscard]] auto receive(char* to, std::size_t size) -> std::optional<std::size_t>;
 
     sys::unique_fd socket_;
+    time began_;
+    time patience_;
     time deadline_;
-    time left_{}; // while working
+    time since_{}; // waiting, or having room
+    time left_{};  // while working
     step step_ = step::reading;
     outcome stopped_{};
     error why_;

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <glove/base/wipe.hpp>
+#include <glove/wire/fields.hpp>
+#include <glove/wire/json.hpp>
+#include <glove/wire/json_outline.hpp>
 #include <glove/wire/rules.hpp>
 
 namespace glove::control {
@@ -16,58 +19,62 @@ constexpr std::size_t exposure_bytes = 64UL << 10;
 // A byte takes five characters at most; with room for white space.
 constexpr std::size_t input_bytes = 512UL << 10;
 
+// Whether a method may wait for a disk, or for somebody else who does.
+constexpr bool looks = false;
+constexpr bool writes = true;
+
 using enum part;
 // clang-format off
 constexpr std::array table{
     method{"health", nothing, key_rule::none, null_bytes, phase::always, "null",
-           "schema_version, status", health},
+           "schema_version, status", health, looks},
     method{"capabilities", nothing, key_rule::none, null_bytes, phase::always, "null",
-           "the capability document", capabilities},
+           "the capability document", capabilities, looks},
     method{"validate_plan", session_policy, key_rule::none, most_frame_bytes, phase::always,
-           "a plan", "schema_version (the plan's), policy_revision", validate_plan},
+           "a plan", "schema_version (the plan's), policy_revision", validate_plan, looks},
     method{"create_session", session_store, key_rule::ident, most_frame_bytes, phase::always,
-           "session_id, controller_plan_digest, plan", "a session", create_session_of},
+           "session_id, controller_plan_digest, plan", "a session", create_session_of, writes},
     method{"session_status", session_store, key_rule::none, small_bytes, phase::always,
-           "session_id", "a session", session_status},
+           "session_id", "a session", session_status, looks},
     method{"list_sessions", session_store, key_rule::none, small_bytes, phase::always,
-           "after?, limit", "schema_version, sessions, next_after?", list_sessions},
+           "after?, limit", "schema_version, sessions, next_after?", list_sessions, looks},
     method{"start_session", operational_runtime, key_rule::ident112, small_bytes, phase::reconciled,
-           "authorization", "a session", start_session},
+           "authorization", "a session", start_session, writes},
     method{"attach", operational_runtime, key_rule::none, small_bytes, phase::always,
-           "session_id, cursor, max_bytes", "a page of the terminal", attach},
+           "session_id, cursor, max_bytes", "a page of the terminal", attach, looks},
     method{"write_stdin", operational_runtime, key_rule::ident, input_bytes, phase::always,
-           "session_id, bytes", "schema_version, session_id", write_stdin},
+           "session_id, bytes", "schema_version, session_id", write_stdin, writes},
     method{"resize", operational_runtime, key_rule::ident, small_bytes, phase::always,
-           "session_id, rows, columns", "schema_version, session_id", resize},
+           "session_id, rows, columns", "schema_version, session_id", resize, writes},
     method{"signal", operational_runtime, key_rule::ident, small_bytes, phase::always,
-           "session_id, signal", "schema_version, session_id", signal_session},
+           "session_id, signal", "schema_version, session_id", signal_session, writes},
     method{"detach", operational_runtime, key_rule::ident, small_bytes, phase::always,
            "session_id, transcript_cursor", "schema_version, session_id, transcript_cursor",
-           detach},
+           detach, writes},
     method{"stop_session", operational_runtime, key_rule::ident, small_bytes, phase::always,
-           "session_id", "a session", stop_session},
+           "session_id", "a session", stop_session, writes},
     method{"cleanup_session", operational_runtime, key_rule::ident, small_bytes, phase::always,
-           "session_id", "schema_version, session_id", cleanup_session},
+           "session_id", "schema_version, session_id", cleanup_session, writes},
     method{"verify_audit_chain", nothing, key_rule::none, small_bytes, phase::always,
-           "sage_anchor, limit", "a page of receipts", verify_audit_chain},
+           "sage_anchor, limit", "a page of receipts", verify_audit_chain, writes},
     method{"acknowledge_audit_chain", nothing, key_rule::ident, small_bytes, phase::always,
-           "anchor", "schema_version, acknowledged_anchor", acknowledge_audit_chain},
+           "anchor", "schema_version, acknowledged_anchor", acknowledge_audit_chain, writes},
     method{"create_path_exposure", exposure_policy, key_rule::ident, exposure_bytes, phase::always,
            "exposure_id, root_id, host_path, display_label, allowed_modes, ttl_secs, "
-           "allowed_runtime_template_ids", "schema_version, exposure", create_path_exposure},
+           "allowed_runtime_template_ids", "schema_version, exposure", create_path_exposure, writes},
     method{"list_path_exposures", exposure_policy, key_rule::none, null_bytes, phase::always,
-           "null", "schema_version, exposures", list_path_exposures},
+           "null", "schema_version, exposures", list_path_exposures, looks},
     method{"revoke_path_exposure", exposure_policy, key_rule::ident, small_bytes, phase::always,
-           "exposure_id, generation", "schema_version, exposure", revoke_path_exposure},
+           "exposure_id, generation", "schema_version, exposure", revoke_path_exposure, writes},
     method{"inspect_retained_changes", materialization_root, key_rule::none, small_bytes,
            phase::always, "session_id, exposure_id, offset, limit", "a page of changes",
-           inspect_retained_changes},
+           inspect_retained_changes, writes},
     method{"page_observation_intents", channel_catalog, key_rule::none, small_bytes, phase::always,
-           "after_sequence, limit", "schema_version, items, next_after_sequence?", page_intents},
+           "after_sequence, limit", "schema_version, items, next_after_sequence?", page_intents, looks},
     method{"set_observation_intent_disposition", channel_catalog, key_rule::ident, small_bytes,
            phase::always,
            "session_id, channel_generation, intent_id, intent_digest, disposition, decided_at_ms",
-           "schema_version, item", decide_intent},
+           "schema_version, item", decide_intent, writes},
 };
 // clang-format on
 
@@ -252,6 +259,27 @@ auto service::answer_to(std::string& text, const arrival& when) -> std::string {
                         std::unexpected(std::move(asked).error().why));
     const wiped_at_end secret{asked->bootstrap_secret};
     return frame_of(*state_, asked->method, asked->id, carry_out(*state_, *asked, when));
+}
+
+auto service::look_at(std::string_view text, const arrival& when) -> glance {
+    wire::json::outline outline;
+    if (!outline.read(text, {})) return {};
+    const auto* name = outline.find("method");
+    const auto* params = outline.find("params");
+    if (name == nullptr || name->type != wire::json::kind::string || params == nullptr ||
+        params->type != wire::json::kind::object)
+        return {};
+    const auto* row = find_method(wire::json::decoded_string(name->text));
+    if (row == nullptr || !row->writes) return {};
+    const auto members = outline.inside(*params);
+    const auto at = std::ranges::find(members, "deadline_ms", &wire::json::slice::name);
+    if (at == members.end()) return {};
+    const auto deadline_ms = wire::json::read(at->text);
+    if (!deadline_ms) return {};
+    std::uint64_t ms = 0;
+    if (!wire::integer{}.read(*deadline_ms, ms, {})) return {};
+    const auto deadline = deadline_of(ms, when);
+    return deadline ? glance{true, *deadline} : glance{};
 }
 
 auto service::answer_to_no_frame(const error& why) -> std::string {

@@ -63,11 +63,22 @@ struct server::state {
         GLOVE_CHECK(watch(finished, EPOLLIN, &finished));
         GLOVE_CHECK(start_accepting());
         workers = std::make_unique<worker_pool>(
-            how.workers, how.connections, [this](exchange& one) { work(one); }, [this] { wake(); });
+            how.workers, how.connections,
+            worker_pool::calls{[this](exchange& one) { return look(one); },
+                               [this](exchange& one) { work(one); },
+                               [this](exchange& one) { give_up(one); }, [this] { wake(); }},
+            clock);
         return {};
     }
 
     // What workers do.
+    [[nodiscard]] auto look(exchange& one) -> glance {
+        try {
+            return answers.look_at(one.body(), one.arrived());
+        } catch (const std::exception&) {
+            return {};
+        } // the answer fails for the same reason
+    }
     void work(exchange& one) {
         try {
             one.end_work(answers.answer_to(one.body(), one.arrived()), clock.monotonic());
@@ -76,6 +87,12 @@ struct server::state {
             log.write({.name = "request.failed", .text = thrown.what()});
             one.end_work({}, clock.monotonic());
         }
+    }
+    // The disk keeps so many waiting that this one finds no place; nothing of it was begun.
+    void give_up(exchange& one) {
+        tell(
+            {errc::limit_exceeded, "exchange.queue", 0, "too many requests wait for the disk", {}});
+        one.end_work({}, clock.monotonic());
     }
     void wake() const {
         const std::uint64_t once = 1;
@@ -105,13 +122,43 @@ struct server::state {
     [[nodiscard]] auto has_room() const -> bool {
         return open_now.size() + working < how.connections;
     }
+    // Who has been asking for longest: first of those who are read, then of those who wait for
+    // room.
+    [[nodiscard]] auto slowest() const -> exchange* {
+        exchange* out = nullptr;
+        const auto rank = [](const exchange& one) {
+            return std::pair{one.at() == exchange::step::waiting, one.began()};
+        };
+        for (const auto& [key, one] : open_now)
+            if (is_asking(*one) && (out == nullptr || rank(*one) < rank(*out))) out = key;
+        return out;
+    }
+    [[nodiscard]] static auto is_asking(const exchange& one) -> bool {
+        return one.at() == exchange::step::reading || one.at() == exchange::step::waiting;
+    }
+    [[nodiscard]] auto may_accept(time now) const -> bool {
+        if (has_room()) return true;
+        const auto* one = slowest();
+        return one != nullptr && one->began() + how.yields_after <= now;
+    }
+    void make_room() {
+        auto* one = slowest();
+        if (has_room() || one == nullptr) return;
+        tell({errc::limit_exceeded,
+              "exchange.yield",
+              0,
+              "the request did not arrive as a whole, and others wait for the place",
+              {}});
+        drop(*one);
+    }
 
     // Connections.
     [[nodiscard]] auto accept_some() -> result<> {
-        while (has_room()) {
+        while (may_accept(clock.monotonic())) {
             sys::unique_fd socket{
                 ::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
             if (socket) {
+                make_room();
                 take(std::move(socket));
             } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
                 return {};
@@ -128,7 +175,7 @@ struct server::state {
 
     void take(sys::unique_fd socket) {
         if (const auto peer = check_peer(socket); !peer) return tell(peer.error());
-        auto one = std::make_unique<exchange>(std::move(socket), clock.monotonic() + how.exchange);
+        auto one = std::make_unique<exchange>(std::move(socket), clock.monotonic(), how.exchange);
         const auto watched = watch(one->socket(), EPOLLIN, one.get());
         if (!watched) return tell(watched.error());
         open_now.emplace(one.get(), std::move(one));
@@ -147,12 +194,19 @@ struct server::state {
     void forget(const exchange& gone) {
         if (!gone.is_large() || gone.at() == exchange::step::waiting) return;
         --large;
-        for (auto& [key, one] : open_now)
-            if (one->at() == exchange::step::waiting) return grant(*one);
+        if (auto* next = first_waiting(); next != nullptr) grant(*next);
+    }
+    [[nodiscard]] auto first_waiting() const -> exchange* {
+        exchange* out = nullptr;
+        for (const auto& [key, one] : open_now)
+            if (one->at() == exchange::step::waiting &&
+                (out == nullptr || one->waits_since() < out->waits_since()))
+                out = key;
+        return out;
     }
     void grant(exchange& one) {
         ++large;
-        one.go_on();
+        one.go_on(clock.monotonic());
         if (!watch(one.socket(), EPOLLIN, &one)) drop(one);
     }
 
@@ -169,6 +223,7 @@ struct server::state {
     }
     void hold(exchange& one) {
         unwatch(one.socket());
+        one.wait_for_room(clock.monotonic());
         if (large < how.large_frames) grant(one);
     }
     void hand_over(exchange& one) {
@@ -207,23 +262,58 @@ struct server::state {
         if (!watch(one.socket(), EPOLLOUT, &one)) drop(one);
     }
 
+    // Dropping one may end another, which then is there no more.
+    void drop_all(const std::vector<exchange*>& these,
+                  const std::function<void(exchange&)>& before) {
+        for (auto* one : these) {
+            if (!open_now.contains(one)) continue;
+            before(*one);
+            drop(*one);
+        }
+    }
+
     // Time.
+    // Room for a large frame is for one that comes.
+    void yield_large(time now) {
+        if (large < how.large_frames || first_waiting() == nullptr) return;
+        exchange* least = nullptr;
+        for (const auto& [key, one] : open_now)
+            if (one->at() == exchange::step::reading && one->is_large() &&
+                !one->keeps_up(now, how.yields_after) &&
+                (least == nullptr || one->received() < least->received()))
+                least = key;
+        if (least == nullptr) return;
+        tell({errc::limit_exceeded,
+              "exchange.yield",
+              0,
+              "a large request comes slowly, and another waits for its room",
+              {}});
+        drop(*least);
+    }
     void expire(time now) {
         std::vector<exchange*> late;
         for (auto& [key, one] : open_now)
             if (one->deadline() <= now) late.push_back(key);
-        for (auto* one : late) {
-            tell({errc::timed_out,
-                  "exchange.deadline",
-                  0,
-                  one->at() == exchange::step::writing ? "the client does not take its answer"
-                                                       : "the request did not arrive as a whole",
-                  {}});
-            drop(*one);
-        }
+        drop_all(late, [this](const exchange& one) {
+            const auto said =
+                one.at() == exchange::step::writing   ? "the client does not take its answer"
+                : one.at() == exchange::step::waiting ? "there was no room for a large request"
+                                                      : "the request did not arrive as a whole";
+            tell({errc::timed_out, "exchange.deadline", 0, said, {}});
+        });
+    }
+    // When the next one of those who are slow may have to yield.
+    [[nodiscard]] auto next_yield(time now) const -> time {
+        auto out = time::max();
+        if (large >= how.large_frames && first_waiting() != nullptr)
+            out = now + how.yields_after / 4;
+        if (!accepting && !accept_again && !has_room())
+            if (const auto* one = slowest(); one != nullptr)
+                out = std::min(out, one->began() + how.yields_after);
+        return out;
     }
     [[nodiscard]] auto wait_ms(time now) const -> int {
-        auto next = stop_at.value_or(time::max());
+        auto next = stop_at ? *stop_at : next_yield(now);
         for (const auto& [key, one] : open_now) next = std::min(next, one->deadline());
         if (accept_again) next = std::min(next, *accept_again);
         if (next == time::max()) return -1;
@@ -239,14 +329,14 @@ struct server::state {
         std::vector<exchange*> unread;
         for (auto& [key, one] : open_now)
             if (one->at() != exchange::step::writing) unread.push_back(key);
-        for (auto* one : unread) drop(*one);
+        drop_all(unread, [](const exchange&) {});
     }
     [[nodiscard]] auto is_over(time now) const -> bool {
         return stop_at && ((open_now.empty() && working == 0) || now >= *stop_at);
     }
 
     [[nodiscard]] auto resume(time now) -> result<> {
-        if (stop_at || !has_room() || (accept_again && now < *accept_again)) return {};
+        if (stop_at || !may_accept(now) || (accept_again && now < *accept_again)) return {};
         accept_again.reset();
         return start_accepting();
     }
@@ -276,6 +366,7 @@ struct server::state {
             }
             if (accepts && !stop_at) GLOVE_CHECK(accept_some());
             expire(clock.monotonic());
+            yield_large(clock.monotonic());
             GLOVE_CHECK(resume(clock.monotonic()));
         }
     }

@@ -124,6 +124,27 @@ TEST(Methods, each_answers_what_it_is_there_for) {
                                    "detach session-1 9", "stop stop-1", "cleanup session-1"}));
 }
 
+TEST(Methods, what_may_wait_for_a_disk_is_known_before_it_is_carried_out) {
+    whole_service s;
+    const std::set<string_view> looks{"health",         "capabilities",  "validate_plan",
+                                      "session_status", "list_sessions", "attach",
+                                      "list_path_exposures", "page_observation_intents"};
+    for (const auto& [name, call] : good_calls(s)) {
+        EXPECT_EQ(find_method(name)->writes, !looks.contains(name)) << name;
+        const auto seen =
+            s.service().look_at(*encode(s.request(name, call.payload, call.key)), s.now());
+        EXPECT_EQ(seen.writes, !looks.contains(name)) << name;
+        if (seen.writes) EXPECT_EQ(seen.until, s.clock.monotonic() + 5001ms) << name;
+    }
+    // What is refused anyhow waits for nothing.
+    auto late = s.request("create_session");
+    late.deadline_ms = 1;
+    for (const auto& text : {*encode(late), string{"{}"}, string{}, string{"[1]"},
+                             string{R"({"method":1,"params":{}})"},
+                             string{R"({"method":"create_session","params":{"deadline_ms":"1"}})"}})
+        EXPECT_FALSE(s.service().look_at(text, s.now()).writes) << text;
+}
+
 TEST(Methods, a_key_is_demanded_or_not_taken) {
     for (const auto& row : methods()) {
         whole_service s;

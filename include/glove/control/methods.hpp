@@ -74,6 +74,7 @@ struct method {
     std::string_view payload; // in words
     std::string_view result;  // in words
     auto (*carry_out)(service_state&, const call&) -> answer<std::string> = nullptr;
+    bool writes = false; // it may wait for a disk: never may all workers do such work
 };
 [[nodiscard]] auto methods() -> std::span<const method>;
 [[nodiscard]] auto find_method(std::string_view name) -> const method*;
@@ -100,10 +101,18 @@ struct arrival {
     std::chrono::nanoseconds wall{};
 };
 
+// What can be told of a request before it is carried out.
+struct glance {
+    bool writes = false;
+    std::chrono::nanoseconds until = std::chrono::nanoseconds::max(); // monotonic: then it is late
+};
+
 // Whoever answers requests, of several threads at once.
 class answerer {
 public:
     virtual ~answerer() = default;
+    // Quickly, and without waiting for anything. What is no request writes nothing.
+    [[nodiscard]] virtual auto look_at(std::string_view, const arrival&) -> glance { return {}; }
     // The frame's body in, and the answer's out; `text` is wiped, because the secret is in it.
     [[nodiscard]] virtual auto answer_to(std::string& text, const arrival& when) -> std::string = 0;
     // For a frame that is none.
@@ -115,6 +124,7 @@ public:
     service(const parts& of, bootstrap_secret secret);
     ~service() override;
 
+    [[nodiscard]] auto look_at(std::string_view text, const arrival& when) -> glance override;
     [[nodiscard]] auto answer_to(std::string& text, const arrival& when) -> std::string override;
     [[nodiscard]] auto answer_to_no_frame(const error& why) -> std::string override;
 

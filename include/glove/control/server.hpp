@@ -3,9 +3,9 @@
 // Guarantees: nobody but the service's own user is read from; each exchange has one absolute
 // deadline that no byte moves, and the time that the service itself takes is not counted against
 // the client; whatever a client sends, or does not, ends its own connection and nothing else; the
-// number of connections, of large frames and of requests in work is bounded, and who finds no room
-// waits in the socket's backlog; what takes long is done by workers, never where connections are
-// accepted.
+// number of connections, of large frames and of requests in work is bounded; who finds no room
+// waits in the socket's backlog, and those who are slow to ask make room for it; what takes long is
+// done by workers, never where connections are accepted.
 #pragma once
 #include <chrono>
 #include <cstddef>
@@ -28,6 +28,10 @@ struct server_settings {
     std::size_t workers = 4;
     // Frames above 64 KiB that are held at one time; others wait before they are read.
     std::size_t large_frames = 8;
+    // When there is no room, who has not sent a whole request for so long yields its place; and a
+    // large frame of which less than 64 KiB arrive in such a time yields its room to one that
+    // waits.
+    std::chrono::milliseconds yields_after{250};
     std::chrono::milliseconds grace{5'000}; // for what is being answered when the service stops
 };
 
