@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <future>
 #include <glove/control/exposure_store.hpp>
+#include <glove/control/protocol.hpp>
 #include <glove/journal/format.hpp>
 #include <glove/journal/inspect.hpp>
 #include <gtest/gtest.h>
@@ -229,13 +230,105 @@ TEST_F(Exposures, AFileFullOfLongRecordsBeginsAnew) {
         const auto made = exposures->create("c" + std::to_string(i), what);
         if (made) continue;
         EXPECT_GT(i, 3'500);
+        EXPECT_EQ(code_of(made), "path_exposure_unavailable");
         break;
     }
+    // Again and again: nothing is written until something ends.
+    std::size_t syncs = 0;
+    files.on_sync = [&] { ++syncs; };
+    auto more = wanted("more");
+    more.host_path = deep;
+    for (int i = 0; i < 5; ++i)
+        EXPECT_EQ(code_of(exposures->create("more", more)), "path_exposure_unavailable");
+    EXPECT_EQ(syncs, 0U);
+    const auto lives = exposures->list().back();
+    ASSERT_EQ(lives.state, exposure_state::active);
+    ASSERT_TRUE(exposures->revoke("one", {lives.exposure_id, lives.generation}));
+    EXPECT_EQ(code_of(exposures->create("more", more)), "");
+    EXPECT_GT(syncs, 2U);
+    files.on_sync = {};
     for (const auto& entry : exposures->list())
         if (entry.state == exposure_state::active) {
             ASSERT_TRUE(
                 exposures->revoke("r" + entry.exposure_id, {entry.exposure_id, entry.generation}));
         }
+}
+
+// Exposures whose part of the catalog is as long as it may be.
+class Catalog : public Exposures {
+protected:
+    static auto long_names() -> std::vector<std::string> {
+        std::vector<std::string> out;
+        for (int i = 100; i < 164; ++i) out.push_back(std::to_string(i) + std::string(125, 't'));
+        return out;
+    }
+    auto open(journal::storage& store) {
+        auto rules = test::usual_exposure_rules(root_);
+        rules.roots[0].allowed_runtime_template_ids = long_names();
+        return exposure_store::open(store, exposure_policy::freeze(std::move(rules)).value(),
+                                    clock_);
+    }
+    auto long_one(const std::string& id, std::uint64_t ttl = 3600) -> create_exposure {
+        auto out = wanted(id, ttl);
+        out.allowed_runtime_template_ids = long_names();
+        return out;
+    }
+    // Until one is refused; how many were made.
+    auto fill(exposure_store& exposures, const std::string& name, std::uint64_t ttl = 3600) -> int {
+        for (int i = 0;; ++i) {
+            const auto n = name + std::to_string(i);
+            const auto made = exposures.create("c" + n, long_one(n, ttl));
+            if (made) continue;
+            EXPECT_EQ(code_of(made), "path_exposure_unavailable") << why(made);
+            EXPECT_EQ(made.error().why.step, "exposure.capacity");
+            EXPECT_EQ(made.error().why.code, errc::limit_exceeded);
+            return i;
+        }
+    }
+    static auto shown(const exposure_store& exposures) -> std::size_t {
+        std::size_t out = 0;
+        for (const auto& one : exposures.list()) out += encode(one).value().size() + 1;
+        return out;
+    }
+};
+
+TEST_F(Catalog, WhatDoesNotFitIntoAnAnswerIsNotMade) {
+    memory_files files;
+    test::memory_storage store{files};
+    auto exposures = open(store).value();
+    const auto made = fill(*exposures, "e");
+    EXPECT_GT(made, 100);
+    const auto bytes = shown(*exposures);
+    EXPECT_LE(bytes, most_frame_bytes - 1'000);
+    EXPECT_GT(bytes + bytes / static_cast<std::size_t>(made), most_frame_bytes - 2'000);
+    const auto before = ledger_of(*exposures);
+    exposures = open(store).value(); // it is measured again
+    EXPECT_EQ(fill(*exposures, "more"), 0);
+    EXPECT_EQ(ledger_of(*exposures), before);
+    EXPECT_EQ(exposures->create("ce0", long_one("e0"))->generation, 1U); // a replay
+    EXPECT_EQ(exposures->list().size(), static_cast<std::size_t>(made));
+    // The next generation stands in the place of the one before it.
+    ASSERT_TRUE(exposures->revoke("r0", {"e0", 1}));
+    EXPECT_EQ(exposures->create("again", long_one("e0"))->generation, 2U);
+    // What is dead makes place for another name.
+    ASSERT_TRUE(exposures->revoke("r1", {"e1", 1}));
+    EXPECT_EQ(fill(*exposures, "other"), 1);
+    EXPECT_LE(shown(*exposures), most_frame_bytes - 1'000);
+    clock_.now_ms += 3'600'000;
+    EXPECT_GT(fill(*exposures, "late"), 100);
+}
+
+TEST_F(Catalog, WhatMakesNoRoomWritesNothing) {
+    memory_files files;
+    test::memory_storage store{files};
+    auto exposures = open(store).value();
+    ASSERT_GT(fill(*exposures, "e"), 100);
+    std::size_t syncs = 0;
+    files.on_sync = [&] { ++syncs; };
+    const auto bytes = *files.file;
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(fill(*exposures, "more"), 0);
+    EXPECT_EQ(syncs, 0U);
+    EXPECT_EQ(*files.file, bytes);
 }
 
 // --- damage ---
