@@ -6,6 +6,7 @@
 #include <glove/control/protocol.hpp>
 #include <glove/journal/typed_log.hpp>
 #include <glove/wire/crypto.hpp>
+#include <glove/wire/grammar.hpp>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -65,6 +66,13 @@ constexpr std::uint64_t most_of_a_snapshot = 1024;
                                    of.display_label, of.allowed_modes, of.expires_at_ms,
                                    of.allowed_runtime_template_ids, exposure_state::revoked}));
     return text.size() + 1; // with the comma
+}
+
+// One that can be typed as an argument. Older records may hold other ids, which can be revoked.
+[[nodiscard]] auto check_name(const std::string& id) -> result<> {
+    if (conforms(wire::grammar::cli_ident, id) && !id.starts_with('_')) return {};
+    return fail(errc::invalid_input, "exposure.name",
+                "the id " + id + " has a ':', or begins neither with a letter nor with a digit");
 }
 
 // How long the catalog is that a ledger leads to.
@@ -383,6 +391,9 @@ auto exposure_store::create(std::string_view request_id, create_exposure what)
         return refuse(error_code::path_exposure_unavailable, std::move(why));
     };
     auto decided = decide();
+    if (decided && decided->record) // no replay
+        if (auto fine = check_name(what.exposure_id); !fine)
+            return refused(std::move(fine).error());
     auto missing = lacks(decided);
     if (!missing) return unavailable(std::move(missing).error());
     if (!missing->empty() && my.now_ms() >= my.barren_until) {

@@ -13,7 +13,8 @@ namespace {
 // Records of other writers may hold more (`wire::ident`); nothing is created with it.
 [[nodiscard]] auto check_name(const std::string& id) -> result<> {
     GLOVE_CHECK(wire::svc_alias.check(id, {}));
-    if (is_letter(id.front()) || is_digit(id.front())) return {};
+    const auto first = id.front();
+    if (is_lower(first) || is_upper(first) || is_digit(first)) return {};
     return fail(errc::invalid_input, "registry.session",
                 "the id " + id + " begins neither with a letter nor with a digit");
 }

@@ -114,7 +114,13 @@ TEST_F(Exposures, SaysNoWithTheCodeThatItMeans) {
     outside.host_path = home_.path();
     EXPECT_EQ(code_of(exposures->create("k2", outside)), "path_exposure_rejected");
     EXPECT_EQ(code_of(exposures->revoke("k2", {"proj", 2})), "path_exposure_rejected");
+    for (const char* id : {"-x", ".x", "_x", "a:b"}) {
+        const auto named = exposures->create("k2", wanted(id));
+        EXPECT_EQ(code_of(named), "path_exposure_rejected") << id;
+        EXPECT_EQ(named.error().why.step, "exposure.name");
+    }
     EXPECT_EQ(ledger_of(*exposures).sequence, 1U);
+    EXPECT_TRUE(exposures->create("named", wanted("9_x-y.z")));
     EXPECT_TRUE(exposures->create("k2", wanted("late", 86'400)));
     EXPECT_TRUE(exposures->revoke("k3", {"proj", 1}));
 }

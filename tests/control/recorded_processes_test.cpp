@@ -50,8 +50,7 @@ TEST(RecordedProcesses, one_that_is_not_shown_is_not_gone) {
     const scene s;
     EXPECT_EQ(s.observe({1, 43, boot, 987, 1, 1, {}}, false), unknown);
     EXPECT_EQ(s.observe({1, 43, boot, 987, 1, 1, {}}, true), gone);
-    EXPECT_FALSE(
-        recorded_processes::kernel_says_free(static_cast<std::uint32_t>(::getpid())));
+    EXPECT_FALSE(recorded_processes::kernel_says_free(static_cast<std::uint32_t>(::getpid())));
     EXPECT_FALSE(recorded_processes::kernel_says_free(1)); // root's
     EXPECT_FALSE(recorded_processes::kernel_says_free(0));
     EXPECT_FALSE(recorded_processes::kernel_says_free(UINT32_MAX)); // -1 is everybody
