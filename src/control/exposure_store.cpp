@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <glove/control/exposure_store.hpp>
+#include <glove/control/protocol.hpp>
 #include <glove/journal/typed_log.hpp>
 #include <glove/wire/crypto.hpp>
+#include <glove/wire/grammar.hpp>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -50,6 +52,56 @@ using chain = journal::typed_log<exposure_codec>;
                                      digest, digest}));
     return text.size();
 }
+
+// The whole catalog is one answer, so it is one of the things that can be full.
+constexpr std::size_t most_of_an_envelope = 1024;
+constexpr std::size_t most_catalog_bytes = most_frame_bytes - most_of_an_envelope;
+// The first record of a file that begins anew.
+constexpr std::uint64_t most_of_a_snapshot = 1024;
+
+// Of one exposure in the catalog, whatever becomes of it.
+[[nodiscard]] auto shown_bytes(const exposure_descriptor& of) -> result<std::size_t> {
+    GLOVE_TRY(const auto text,
+              encode(catalog_entry{1, of.exposure_id, of.generation, of.scope_digest,
+                                   of.display_label, of.allowed_modes, of.expires_at_ms,
+                                   of.allowed_runtime_template_ids, exposure_state::revoked}));
+    return text.size() + 1; // with the comma
+}
+
+// One that can be typed as an argument. Older records may hold other ids, which can be revoked.
+[[nodiscard]] auto check_name(const std::string& id) -> result<> {
+    if (conforms(wire::grammar::cli_ident, id) && !id.starts_with('_')) return {};
+    return fail(errc::invalid_input, "exposure.name",
+                "the id " + id + " has a ':', or begins neither with a letter nor with a digit");
+}
+
+// How long the catalog is that a ledger leads to.
+class catalog_size {
+public:
+    [[nodiscard]] static auto of(const exposure_ledger& ledger) -> result<catalog_size> {
+        catalog_size out;
+        for (const auto* kept : ledger.newest()) GLOVE_CHECK(out.show(kept->created.descriptor));
+        return out;
+    }
+    // Instead of the generation before it.
+    [[nodiscard]] auto with(const exposure_descriptor& more) const -> result<std::size_t> {
+        GLOVE_TRY(const auto bytes, shown_bytes(more));
+        const auto before = each_.find(more.exposure_id);
+        return all_ + bytes - (before == each_.end() ? 0 : before->second);
+    }
+    [[nodiscard]] auto show(const exposure_descriptor& more) -> result<> {
+        GLOVE_TRY(const auto bytes, shown_bytes(more));
+        auto& its = each_[more.exposure_id];
+        all_ = all_ - its + bytes;
+        its = bytes;
+        return {};
+    }
+    [[nodiscard]] auto bytes() const noexcept -> std::size_t { return all_; }
+
+private:
+    std::map<std::string, std::size_t> each_;
+    std::size_t all_ = 0;
+};
 
 // What a file that a rotation made tells: first what was kept, then what came later.
 struct history {
@@ -111,9 +163,14 @@ struct exposure_store::state {
     [[nodiscard]] auto chosen(const exposure_ledger& from,
                               std::map<exposure_key, std::uint64_t>& ended) const
         -> std::vector<std::uint64_t>;
-    [[nodiscard]] auto has_room() const -> bool;
-    // Whether anything was let go.
+    // Beside what is free, so much.
+    [[nodiscard]] auto has_room(const journal::share& more = {}) const -> bool;
+    // Empty, or what leaves no room for it.
+    [[nodiscard]] auto lacks(const exposure_decision& what) const -> result<std::string>;
+    // Whether there is room now that was not there.
     [[nodiscard]] auto rotate() -> result<bool>;
+    [[nodiscard]] auto let_go_by(const exposure_ledger& next,
+                                 const std::vector<std::uint64_t>& live) const -> journal::share;
     [[nodiscard]] auto put(const exposure_record& record) -> result<>;
     [[nodiscard]] auto carry_out(exposure_decision decided) -> answer<catalog_entry>;
 
@@ -127,6 +184,9 @@ struct exposure_store::state {
     std::map<exposure_key, journal::reservation> owed;
     std::map<exposure_key, std::uint64_t> revocations; // the sequences of their records
     std::optional<error> broken;                       // ledger and journal disagree
+    catalog_size shown;
+    // Until then, or until something is revoked, a rotation would make no room.
+    std::uint64_t barren_until = 0;
 
     mutable std::shared_mutex looking; // the writer has it alone while the ledger changes
     exposure_ledger ledger;
@@ -134,8 +194,9 @@ struct exposure_store::state {
 
 auto exposure_store::state::apply(const exposure_record& record) -> result<> {
     GLOVE_CHECK(ledger.apply(record));
-    if (const auto* ended = std::get_if<exposure_revoked>(&record.fact))
-        revocations[subject_of(*ended)] = record.sequence;
+    if (const auto* made = std::get_if<exposure_created>(&record.fact))
+        return shown.show(made->descriptor);
+    revocations[subject_of(std::get<exposure_revoked>(record.fact))] = record.sequence;
     return {};
 }
 
@@ -143,6 +204,7 @@ auto exposure_store::state::replay(const history& past) -> result<> {
     const auto& base = log->core().base();
     if (base != journal::mark{}) {
         GLOVE_TRY(ledger, kept_ledger(past.kept, base, revocations));
+        GLOVE_TRY(shown, catalog_size::of(ledger));
     }
     for (const auto& record : past.later) GLOVE_CHECK(apply(record));
     return {};
@@ -165,10 +227,21 @@ void exposure_store::state::owe() {
 }
 
 // For the longest record and for the revocation that it may lead to.
-auto exposure_store::state::has_room() const -> bool {
+auto exposure_store::state::has_room(const journal::share& more) const -> bool {
     const auto free = log->core().room();
-    return free.records >= 2 && free.bytes >= most_exposure_record_bytes + revocation_bytes +
-                                                  2 * journal::frame_overhead;
+    return free.records + more.records >= 2 &&
+           free.bytes + more.bytes >=
+               most_exposure_record_bytes + revocation_bytes + 2 * journal::frame_overhead;
+}
+
+auto exposure_store::state::lacks(const exposure_decision& what) const -> result<std::string> {
+    if (!what.record) return std::string{}; // it was carried out before
+    if (!has_room()) return "what lives leaves no room in the journal";
+    const auto& made = std::get<exposure_created>(what.record->fact).descriptor;
+    GLOVE_TRY(const auto bytes, shown.with(made));
+    if (bytes <= most_catalog_bytes) return std::string{};
+    return "the catalog would have " + std::to_string(bytes) + " bytes, and one answer holds " +
+           std::to_string(most_catalog_bytes);
 }
 
 // The records of what a ledger keeps, and which of them are revocations.
@@ -188,26 +261,57 @@ auto exposure_store::state::chosen(const exposure_ledger& from,
     return out;
 }
 
-// Forgets what is dead until the ledger and the file are half empty, and goes on as a restart
-// would.
+// What a file would have more room for that keeps no others than these.
+auto exposure_store::state::let_go_by(const exposure_ledger& next,
+                                      const std::vector<std::uint64_t>& live) const
+    -> journal::share {
+    journal::share out;
+    for (const auto& one : log->core().records()) {
+        if (std::ranges::binary_search(live, one.sequence)) continue;
+        out.records += 1;
+        out.bytes += one.bytes + journal::frame_overhead;
+    }
+    for (const auto& [key, room] : owed) {
+        if (next.find(key) != nullptr) continue;
+        out.records += 1;
+        out.bytes += revocation_bytes + journal::frame_overhead;
+    }
+    out.bytes -= std::min(out.bytes, most_of_a_snapshot);
+    return out;
+}
+
+// Forgets what is dead until the ledger, the catalog and the file are half empty, and goes on as a
+// restart would. When that would free too little, it writes nothing.
 auto exposure_store::state::rotate() -> result<bool> {
+    const auto now = now_ms();
     auto next = ledger;
     std::map<exposure_key, std::uint64_t> ended;
     std::vector<std::uint64_t> live;
+    catalog_size listed;
     for (auto most = most_exposures / 2;; most /= 2) {
-        next.forget_dead(now_ms(), most);
+        next.forget_dead(now, most);
         live = chosen(next, ended);
+        GLOVE_TRY(listed, catalog_size::of(next));
         std::uint64_t bytes = 0;
         for (const auto& one : log->core().records())
             if (std::ranges::binary_search(live, one.sequence)) bytes += one.bytes;
-        if (most == 0 || bytes <= journal::exposures.most.file_bytes / 2) break;
+        if (most == 0 || (bytes <= journal::exposures.most.file_bytes / 2 &&
+                          listed.bytes() <= most_catalog_bytes / 2))
+            break;
+    }
+    auto kept = next.snapshot();
+    if (!has_room(let_go_by(next, live))) {
+        barren_until = std::numeric_limits<std::uint64_t>::max();
+        for (const auto& one : kept.kept)
+            barren_until = std::min(barren_until, one.created.descriptor.expires_at_ms);
+        return false;
     }
     if (live.size() == log->core().records().size()) return false;
-    auto kept = next.snapshot();
     kept.generation_floor = kept.sequence;
     GLOVE_TRY(next, exposure_ledger::restore(kept));
     GLOVE_CHECK(log->core().rotate(live));
     revocations = std::move(ended);
+    shown = std::move(listed);
     {
         const std::unique_lock alone{looking};
         ledger = std::move(next);
@@ -234,6 +338,7 @@ auto exposure_store::state::put(const exposure_record& record) -> result<> {
         return applied;
     }
     if (ended != nullptr) {
+        barren_until = 0;
         owe(subject_of(*ended));
         return {};
     }
@@ -275,18 +380,35 @@ auto exposure_store::create(std::string_view request_id, create_exposure what)
     -> answer<catalog_entry> {
     auto& my = *state_;
     const std::lock_guard lock{my.writing};
-    auto decided = decide_create(my.ledger, my.policy, request_id, what, my.now_ms());
-    const bool full = !decided && decided.error().step == "exposure.capacity";
-    if (full || (decided && decided->record && !my.has_room())) {
+    const auto decide = [&] {
+        return decide_create(my.ledger, my.policy, request_id, what, my.now_ms());
+    };
+    const auto lacks = [&](const result<exposure_decision>& of) -> result<std::string> {
+        if (of) return my.lacks(*of);
+        return std::string{of.error().step == "exposure.capacity" ? of.error().detail : ""};
+    };
+    const auto unavailable = [](error why) {
+        return refuse(error_code::path_exposure_unavailable, std::move(why));
+    };
+    auto decided = decide();
+    if (decided && decided->record) // no replay
+        if (auto fine = check_name(what.exposure_id); !fine)
+            return refused(std::move(fine).error());
+    auto missing = lacks(decided);
+    if (!missing) return unavailable(std::move(missing).error());
+    if (!missing->empty() && my.now_ms() >= my.barren_until) {
         const auto rotated = my.rotate();
-        if (!rotated) return refuse(error_code::path_exposure_unavailable, rotated.error());
-        if (full && !*rotated) return refused(std::move(decided).error());
-        if (!my.has_room())
-            return refuse(error_code::path_exposure_unavailable, errc::limit_exceeded,
-                          "exposure.capacity", "what lives leaves no room in the journal");
-        decided = decide_create(my.ledger, my.policy, request_id, std::move(what), my.now_ms());
+        if (!rotated) return unavailable(rotated.error());
+        if (*rotated) {
+            decided = decide();
+            missing = lacks(decided);
+            if (!missing) return unavailable(std::move(missing).error());
+        }
     }
     if (!decided) return refused(std::move(decided).error());
+    if (!missing->empty())
+        return refuse(error_code::path_exposure_unavailable, errc::limit_exceeded,
+                      "exposure.capacity", *std::move(missing));
     return my.carry_out(*std::move(decided));
 }
 

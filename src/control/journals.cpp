@@ -1,6 +1,7 @@
 // Each kind of journal differs in its codec alone. Nothing here writes, and no record is shown that
 // was not read strictly first.
 #include "control/receipt_record.hpp"
+#include "control/session_book.hpp"
 #include <algorithm>
 #include <array>
 #include <glove/control/journals.hpp>
@@ -73,10 +74,18 @@ public:
     [[nodiscard]] static auto summary_of(const record& of) -> std::string {
         return of.operation + " " + of.session_id + " " + std::string{to_string(of.state)};
     }
-    [[nodiscard]] static auto apply(const record&, journal::origin) -> result<> { return {}; }
+    // By the rules of the registry, so that what is called sound can be opened.
+    [[nodiscard]] auto apply(const record& of, journal::origin) -> result<> {
+        GLOVE_TRY(const auto verdict, book_.judge(of));
+        book_.note(of, verdict);
+        return {};
+    }
     [[nodiscard]] static auto authenticate(std::string_view bytes) -> result<std::string> {
         return exposure_records::authenticate(bytes);
     }
+
+private:
+    session_book book_{nullptr};
 };
 
 class receipt_records {

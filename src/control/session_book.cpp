@@ -106,6 +106,8 @@ void session_book::note(const record& what, const verdict& how) {
     if (what.intent) return note_intent(what, how);
     auto& kept = sessions_[what.session_id];
     if (what.state == session_state::created) kept.plan = how.plan;
+    else by_end_.erase({over_at(kept.now), what.session_id});
+    if (!is_terminal(what.state)) by_end_.emplace(over_at(what), what.session_id);
     kept.now = what;
     kept.records.push_back(what.sequence);
 }
@@ -116,11 +118,29 @@ void session_book::forget_but(const keeping& kept) {
     };
     std::erase_if(keys_, [&](const auto& one) { return !stays(one.second.sequence); });
     std::erase_if(sessions_, [&](const auto& one) { return !kept.sessions.contains(one.first); });
+    std::erase_if(by_end_, [&](const auto& one) { return !kept.sessions.contains(one.second); });
     const auto gone = [&](std::uint64_t sequence) { return !kept.intents.contains(sequence); };
     std::erase_if(by_identity_, [&](const auto& one) { return gone(one.second); });
     std::erase_if(intents_, [&](const auto& one) { return gone(one.first); });
     std::erase_if(open_, gone);
     std::erase_if(closed_, gone);
+}
+
+auto over_at(const session_record& of) -> std::uint64_t {
+    constexpr auto never = std::numeric_limits<std::uint64_t>::max();
+    switch (of.state) {
+    case session_state::created: return of.expires_at_ms;
+    case session_state::preparing:
+        return of.expires_at_ms < never - late_failure_ms ? of.expires_at_ms + late_failure_ms
+                                                          : never;
+    default: return is_terminal(of.state) ? 0 : never;
+    }
+}
+
+auto session_book::alive(std::uint64_t now) const -> living {
+    const auto first = by_end_.lower_bound({now + 1, {}});
+    if (first == by_end_.end()) return {};
+    return {static_cast<std::size_t>(std::distance(first, by_end_.end())), first->first};
 }
 
 auto session_book::session(std::string_view id) const -> const kept_session* {

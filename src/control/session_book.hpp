@@ -41,6 +41,12 @@ struct kept_intent {
 // Session, generation of the channel, id of the intent.
 using intent_identity = std::tuple<std::string, std::uint64_t, std::string>;
 
+// A session that is being prepared may still fail on record for so long after its plan expired.
+inline constexpr std::uint64_t late_failure_ms = 600'000;
+// From when on it is over: ended, or never started and too late for it then. The highest time while
+// only a step can end it.
+[[nodiscard]] auto over_at(const session_record& of) -> std::uint64_t;
+
 // What a rotation keeps.
 struct keeping {
     std::set<std::string, std::less<>> sessions;
@@ -73,6 +79,12 @@ public:
     [[nodiscard]] auto intents() const noexcept -> const std::map<std::uint64_t, kept_intent>& {
         return intents_;
     }
+    // Sessions that are not over, and when the first of them is without a step.
+    struct living {
+        std::size_t count = 0;
+        std::uint64_t first_over_at = 0;
+    };
+    [[nodiscard]] auto alive(std::uint64_t now) const -> living;
     // What the record of a key said.
     [[nodiscard]] auto view_at(const kept_key& key) const -> session_view;
     [[nodiscard]] auto pending(std::uint64_t after, std::size_t limit) const -> intent_page;
@@ -88,6 +100,7 @@ private:
 
     const channel_host* channels_;
     std::map<std::string, kept_session, std::less<>> sessions_;
+    std::set<std::pair<std::uint64_t, std::string>> by_end_; // those that have not ended
     std::map<std::string, kept_key, std::less<>> keys_;
     std::map<std::uint64_t, kept_intent> intents_;
     std::map<intent_identity, std::uint64_t> by_identity_;

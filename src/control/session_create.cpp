@@ -7,6 +7,28 @@
 
 namespace glove::control {
 
+namespace {
+
+// What can become the name of a control group and of directories, and be typed as an argument.
+// Records of other writers may hold more (`wire::ident`); nothing is created with it.
+[[nodiscard]] auto check_name(const std::string& id) -> result<> {
+    GLOVE_CHECK(wire::svc_alias.check(id, {}));
+    const auto first = id.front();
+    if (is_lower(first) || is_upper(first) || is_digit(first)) return {};
+    return fail(errc::invalid_input, "registry.session",
+                "the id " + id + " begins neither with a letter nor with a digit");
+}
+
+[[nodiscard]] auto too_many(const session_book::living& alive) -> std::string {
+    auto out = std::to_string(alive.count) + " sessions are not over";
+    if (alive.first_over_at != std::numeric_limits<std::uint64_t>::max())
+        out += "; the plan of one that was not started ends it at the time " +
+               std::to_string(alive.first_over_at);
+    return out;
+}
+
+} // namespace
+
 auto session_registry::state::creation_replayed(std::string_view key, const create_session& what,
                                                 std::string_view request_digest) const
     -> std::optional<answer<session_view>> {
@@ -37,7 +59,7 @@ auto session_registry::create(std::string_view key, const create_session& what,
         if (auto known = s.creation_replayed(key, what, digest)) return *std::move(known);
     }
     GLOVE_CHECK(or_refuse(wire::ident.check(std::string{key}, {}), error_code::invalid_request));
-    GLOVE_CHECK(or_refuse(session_name.check(what.session_id, {}), error_code::invalid_request));
+    GLOVE_CHECK(or_refuse(check_name(what.session_id), error_code::invalid_request));
     GLOVE_CHECK(
         or_refuse(wire::hex64.check(what.controller_plan_digest, {}), error_code::invalid_request));
     GLOVE_TRY(const auto plan, judge(what)); // no lock is held: it may look at the host
@@ -49,11 +71,9 @@ auto session_registry::create(std::string_view key, const create_session& what,
 auto session_registry::state::create(std::string_view key, const create_session& what,
                                      std::string request_digest,
                                      const supervisor::sealed_plan& plan) -> answer<session_view> {
-    const auto live = std::ranges::count_if(book.sessions(),
-                                            [&](const auto& one) { return !is_over(one.second); });
-    if (static_cast<std::size_t>(live) >= how.most_live)
+    if (const auto alive = book.alive(now_ms()); alive.count >= how.most_live)
         return refuse(error_code::session_capacity, errc::limit_exceeded, "registry.live",
-                      std::to_string(live) + " sessions are not over");
+                      too_many(alive));
     session_record next;
     next.operation = "create";
     next.idempotency_key = key;

@@ -14,9 +14,6 @@ inline constexpr std::size_t boot_id_bytes = 36;
 inline constexpr wire::integer any_integer{};
 inline constexpr wire::integer only_version_1{1, 1};
 inline constexpr wire::integer positive_integer{1};
-// What can become the name of a control group and of directories. Records of other writers may hold
-// more (`wire::ident`); nothing is created with it.
-inline constexpr wire::text session_name = wire::svc_alias;
 
 inline constexpr auto cgroup_fields =
     wire::table(wire::row<&cgroup_identity::schema_version, only_version_1>("schema_version"),

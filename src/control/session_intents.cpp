@@ -99,10 +99,17 @@ auto session_registry::state::enqueue(const guest_context& from, const adapters:
     if (kept->intents >= how.intents_per_session)
         return refuse(observation_intent_capacity, errc::limit_exceeded, "intent.session",
                       "the session has left " + std::to_string(kept->intents));
+    const auto longest = longest_decision(kept->now, kept->plan);
+    if (kept->intents >= how.intent_bytes_per_session / longest)
+        return refuse(observation_intent_capacity, errc::limit_exceeded, "intent.session",
+                      "the session has left " + std::to_string(kept->intents) +
+                          ", each of which may "
+                          "take " +
+                          std::to_string(longest) + " bytes");
     auto next = kept->now;
     next.operation = enqueue_operation;
     next.intent = intent_of(from, what, std::move(digest));
-    return admit(std::move(next), longest_decision(kept->now, kept->plan));
+    return admit(std::move(next), longest);
 }
 
 auto session_registry::state::admit(session_record next, std::size_t decision_bytes)

@@ -28,6 +28,11 @@ namespace {
     return std::nullopt;
 }
 
+// Somebody else has the key under which a session would be ended.
+[[nodiscard]] auto taken(const refusal& why) -> bool {
+    return why.code == error_code::idempotency_conflict;
+}
+
 // Only a disk that fails ends a recovery.
 [[nodiscard]] auto fatal(const refusal& why) -> bool {
     return why.code == error_code::session_storage_failed ||
@@ -37,13 +42,14 @@ namespace {
 } // namespace
 
 // Ended on record, or not; then it is nobody's fault but the record's, and it stays as it is.
-auto session_registry::state::settle(step_request what) -> result<bool> {
+auto session_registry::state::settle(step_request what) -> result<settled> {
     what.recovers = true;
     const std::scoped_lock lock{writing};
     auto done = step(what);
     if (!done && fatal(done.error())) return std::unexpected(std::move(done).error().why);
-    if (done && is_terminal(done->state)) unsettled.erase(std::string{what.session_id});
-    return done.has_value();
+    if (!done) return taken(done.error()) ? settled::key_is_taken : settled::no;
+    if (is_terminal(done->state)) unsettled.erase(std::string{what.session_id});
+    return settled::yes;
 }
 
 auto session_registry::state::recover_one(const session_record& of, const receipt_finder& receipts,
@@ -51,13 +57,16 @@ auto session_registry::state::recover_one(const session_record& of, const receip
     if (of.state != session_state::starting && receipts)
         if (const auto receipt = receipts(of)) {
             const auto key = "recovery-exit-" + std::to_string(receipt->sequence);
-            GLOVE_TRY(const bool ended, settle(exit_request(key, of.session_id, *receipt)));
-            if (ended) return true;
+            GLOVE_TRY(const auto ended, settle(exit_request(key, of.session_id, *receipt)));
+            if (ended == settled::yes) return true;
+            // Its receipt says how it ended: it is never called failed because of a key.
+            if (ended == settled::key_is_taken) return false;
         }
     const auto code = what_became_of(of, processes); // without a lock: it may take its time
     if (!code) return false;
     GLOVE_TRY(const auto key, failure_key(of));
-    return settle(failure_request(key, of.session_id, *code, now_ms()));
+    GLOVE_TRY(const auto ended, settle(failure_request(key, of.session_id, *code, now_ms())));
+    return ended == settled::yes;
 }
 
 auto session_registry::recover(const receipt_finder& receipts, process_observer& processes)

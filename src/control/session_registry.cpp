@@ -60,15 +60,8 @@ auto session_registry::state::now_ms() const -> std::uint64_t {
     return static_cast<std::uint64_t>(std::max<decltype(ms)>(ms, 0));
 }
 
-// Ended, or never started and too late for it now.
 auto session_registry::state::is_over(const kept_session& what) const -> bool {
-    const auto now = now_ms();
-    const auto expires = what.now.expires_at_ms;
-    switch (what.now.state) {
-    case session_state::created: return now >= expires;
-    case session_state::preparing: return now >= expires && now - expires >= late_failure_ms;
-    default: return is_terminal(what.now.state);
-    }
+    return now_ms() >= over_at(what.now);
 }
 
 auto session_registry::state::load() -> result<> {

@@ -27,8 +27,6 @@ inline constexpr std::uint8_t intent_records = 1;
 // Of what a file may hold, intents may have one part in so many; what is owed for their decisions
 // comes on top, and takes hardly more.
 inline constexpr std::uint64_t intents_part = 8;
-// A session that is being prepared may still fail on record for so long after its plan expired.
-inline constexpr std::uint64_t late_failure_ms = 600'000;
 
 // One step of a life, as a caller asks for it.
 struct step_request {
@@ -82,7 +80,8 @@ struct session_registry::state {
     [[nodiscard]] auto owe_decision(const kept_intent& what) -> result<>;
 
     // These take `writing` themselves.
-    [[nodiscard]] auto settle(step_request what) -> result<bool>;
+    enum class settled : std::uint8_t { no, yes, key_is_taken };
+    [[nodiscard]] auto settle(step_request what) -> result<settled>;
     [[nodiscard]] auto recover_one(const session_record& of, const receipt_finder& receipts,
                                    process_observer& processes) -> result<bool>;
 

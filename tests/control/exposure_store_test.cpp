@@ -7,8 +7,10 @@
 #include <condition_variable>
 #include <future>
 #include <glove/control/exposure_store.hpp>
+#include <glove/control/protocol.hpp>
 #include <glove/journal/format.hpp>
 #include <glove/journal/inspect.hpp>
+#include <glove/wire/crypto.hpp>
 #include <gtest/gtest.h>
 #include <mutex>
 #include <set>
@@ -113,7 +115,13 @@ TEST_F(Exposures, SaysNoWithTheCodeThatItMeans) {
     outside.host_path = home_.path();
     EXPECT_EQ(code_of(exposures->create("k2", outside)), "path_exposure_rejected");
     EXPECT_EQ(code_of(exposures->revoke("k2", {"proj", 2})), "path_exposure_rejected");
+    for (const char* id : {"-x", ".x", "_x", "a:b"}) {
+        const auto named = exposures->create("k2", wanted(id));
+        EXPECT_EQ(code_of(named), "path_exposure_rejected") << id;
+        EXPECT_EQ(named.error().why.step, "exposure.name");
+    }
     EXPECT_EQ(ledger_of(*exposures).sequence, 1U);
+    EXPECT_TRUE(exposures->create("named", wanted("9_x-y.z")));
     EXPECT_TRUE(exposures->create("k2", wanted("late", 86'400)));
     EXPECT_TRUE(exposures->revoke("k3", {"proj", 1}));
 }
@@ -202,13 +210,13 @@ TEST_F(Exposures, AFileFullOfLongRecordsBeginsAnew) {
     test::memory_storage store{files};
     auto exposures = open(store).value();
     auto deep = root_;
-    while (deep.size() < 2'000) {
+    while (deep.size() < 3'700) {
         deep += "/" + std::string(200, '"');
         std::filesystem::create_directory(deep);
     }
     std::size_t rotations = 0;
     auto size = files.file->size();
-    for (int i = 0; i < 3'000; ++i) {
+    for (int i = 0; i < 1'500; ++i) {
         auto what = wanted("e" + std::to_string(i), 1);
         what.host_path = deep;
         what.display_label = std::string(256, '"');
@@ -222,20 +230,117 @@ TEST_F(Exposures, AFileFullOfLongRecordsBeginsAnew) {
     const auto before = ledger_of(*exposures);
     exposures = open(store).value();
     EXPECT_EQ(ledger_of(*exposures), before);
-    for (int i = 3'000; i < 4'000; ++i) { // that live
+    bool refused = false;
+    for (int i = 1'500; i < 2'600 && !refused; ++i) { // that live
         auto what = wanted("e" + std::to_string(i));
         what.host_path = deep;
         what.display_label = std::string(256, '"');
         const auto made = exposures->create("c" + std::to_string(i), what);
+        refused = !made;
         if (made) continue;
-        EXPECT_GT(i, 3'500);
-        break;
+        EXPECT_GT(i, 2'000);
+        EXPECT_EQ(code_of(made), "path_exposure_unavailable");
     }
+    ASSERT_TRUE(refused);
+    // Again and again: nothing is written until something ends.
+    std::size_t syncs = 0;
+    files.on_sync = [&] { ++syncs; };
+    auto more = wanted("more");
+    more.host_path = deep;
+    for (int i = 0; i < 5; ++i)
+        EXPECT_EQ(code_of(exposures->create("more", more)), "path_exposure_unavailable");
+    EXPECT_EQ(syncs, 0U);
+    files.on_sync = {};
+    bool made = false;
+    for (const auto& one : exposures->list()) { // some are needed for the longest record
+        if (one.state != exposure_state::active) continue;
+        ASSERT_TRUE(exposures->revoke("r" + one.exposure_id, {one.exposure_id, one.generation}));
+        made = exposures->create("more", more).has_value();
+        if (made) break;
+    }
+    EXPECT_TRUE(made);
     for (const auto& entry : exposures->list())
         if (entry.state == exposure_state::active) {
             ASSERT_TRUE(
                 exposures->revoke("r" + entry.exposure_id, {entry.exposure_id, entry.generation}));
         }
+}
+
+// Exposures whose part of the catalog is as long as it may be.
+class Catalog : public Exposures {
+protected:
+    static auto long_names() -> std::vector<std::string> {
+        std::vector<std::string> out;
+        for (int i = 100; i < 164; ++i) out.push_back(std::to_string(i) + std::string(125, 't'));
+        return out;
+    }
+    auto open(journal::storage& store) {
+        auto rules = test::usual_exposure_rules(root_);
+        rules.roots[0].allowed_runtime_template_ids = long_names();
+        return exposure_store::open(store, exposure_policy::freeze(std::move(rules)).value(),
+                                    clock_);
+    }
+    auto long_one(const std::string& id, std::uint64_t ttl = 3600) -> create_exposure {
+        auto out = wanted(id, ttl);
+        out.allowed_runtime_template_ids = long_names();
+        return out;
+    }
+    // Until one is refused; how many were made.
+    auto fill(exposure_store& exposures, const std::string& name, std::uint64_t ttl = 3600) -> int {
+        for (int i = 0;; ++i) {
+            const auto n = name + std::to_string(i);
+            const auto made = exposures.create("c" + n, long_one(n, ttl));
+            if (made) continue;
+            EXPECT_EQ(code_of(made), "path_exposure_unavailable") << why(made);
+            EXPECT_EQ(made.error().why.step, "exposure.capacity");
+            EXPECT_EQ(made.error().why.code, errc::limit_exceeded);
+            return i;
+        }
+    }
+    static auto shown(const exposure_store& exposures) -> std::size_t {
+        std::size_t out = 0;
+        for (const auto& one : exposures.list()) out += encode(one).value().size() + 1;
+        return out;
+    }
+};
+
+TEST_F(Catalog, WhatDoesNotFitIntoAnAnswerIsNotMade) {
+    memory_files files;
+    test::memory_storage store{files};
+    auto exposures = open(store).value();
+    const auto made = fill(*exposures, "e");
+    EXPECT_GT(made, 100);
+    const auto bytes = shown(*exposures);
+    EXPECT_LE(bytes, most_frame_bytes - 1'000);
+    EXPECT_GT(bytes + bytes / static_cast<std::size_t>(made), most_frame_bytes - 2'000);
+    const auto before = ledger_of(*exposures);
+    exposures = open(store).value(); // it is measured again
+    EXPECT_EQ(fill(*exposures, "more"), 0);
+    EXPECT_EQ(ledger_of(*exposures), before);
+    EXPECT_EQ(exposures->create("ce0", long_one("e0"))->generation, 1U); // a replay
+    EXPECT_EQ(exposures->list().size(), static_cast<std::size_t>(made));
+    // The next generation stands in the place of the one before it.
+    ASSERT_TRUE(exposures->revoke("r0", {"e0", 1}));
+    EXPECT_EQ(exposures->create("again", long_one("e0"))->generation, 2U);
+    // What is dead makes place for another name.
+    ASSERT_TRUE(exposures->revoke("r1", {"e1", 1}));
+    EXPECT_EQ(fill(*exposures, "other"), 1);
+    EXPECT_LE(shown(*exposures), most_frame_bytes - 1'000);
+    clock_.now_ms += 3'600'000;
+    EXPECT_GT(fill(*exposures, "late"), 100);
+}
+
+TEST_F(Catalog, WhatMakesNoRoomWritesNothing) {
+    memory_files files;
+    test::memory_storage store{files};
+    auto exposures = open(store).value();
+    ASSERT_GT(fill(*exposures, "e"), 100);
+    std::size_t syncs = 0;
+    files.on_sync = [&] { ++syncs; };
+    const auto bytes = *files.file;
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(fill(*exposures, "more"), 0);
+    EXPECT_EQ(syncs, 0U);
+    EXPECT_EQ(*files.file, bytes);
 }
 
 // --- damage ---
@@ -334,8 +439,9 @@ public:
         return journal::facts{record.sequence, record.previous_hash, record.record_hash, 0};
     }
     auto apply(journal::origin) -> result<> override { return {}; }
-    auto authenticate(std::string_view) -> result<std::string> override {
-        return fail(errc::unsupported, "test.snapshot");
+    auto authenticate(std::string_view bytes) -> result<std::string> override {
+        GLOVE_TRY(const auto digest, wire::sha256(bytes));
+        return wire::to_hex(digest);
     }
 };
 
@@ -392,6 +498,59 @@ TEST_F(Crash, EveryOperationBreaksAndWhatWasAnsweredStays) {
                 ASSERT_EQ(ledger_of(*exposures).sequence, 9U);
             }
     EXPECT_GT(runs, 200U);
+}
+
+// A ledger that is full of what is dead, but for one: the next creation begins the file anew.
+TEST_F(Crash, EveryOperationOfARotationBreaksToo) {
+    memory_files full;
+    {
+        test::memory_storage store{full};
+        const auto exposures = open(store).value();
+        ASSERT_TRUE(exposures->create("c-lives", wanted("lives")));
+        for (int i = 1; i < 1'024; ++i)
+            ASSERT_TRUE(
+                exposures->create("c" + std::to_string(i), wanted("e" + std::to_string(i), 1)));
+    }
+    clock_.now_ms += 2'000;
+    const auto work_on = [&](failing_disk& disk, std::optional<std::uint64_t>& answered) {
+        test::failing_storage store{disk};
+        const auto exposures = open(store);
+        if (!exposures) return false;
+        const auto made = (*exposures)->create("c-new", wanted("e7"));
+        if (!made) return false;
+        if (!answered) answered = made->generation;
+        EXPECT_EQ(*answered, made->generation);
+        return (*exposures)->revoke("r-lives", {"lives", 1}).has_value();
+    };
+    std::size_t runs = 0;
+    for (const auto does : test::all_effects)
+        for (const int power : {0, does == test::effect::part ? 2 : 1})
+            for (std::size_t at = 1;; ++at) {
+                failing_disk disk;
+                disk.put("file", *full.file);
+                disk.put("head", full.head);
+                std::optional<std::uint64_t> answered;
+                disk.plan({.at = at, .does = does, .after = test::then::stays_broken});
+                (void)work_on(disk, answered);
+                if (!disk.fired()) break;
+                ++runs;
+                disk.plan({});
+                if (power == 1) disk.lose_power(0, test::survives::nothing);
+                if (power == 2) disk.lose_power(99, test::survives::half);
+                ASSERT_TRUE(repaired(disk)) << at;
+                ASSERT_TRUE(work_on(disk, answered))
+                    << at << ' ' << static_cast<int>(does) << power;
+                ASSERT_NE(disk.look("old"), nullptr);
+                test::failing_storage store{disk};
+                const auto exposures = open(store).value();
+                EXPECT_GT(*answered, 1U); // the name was used before
+                const auto after = ledger_of(*exposures);
+                ASSERT_EQ(after.sequence, 1'026U) << at;
+                ASSERT_LE(after.kept.size(), 514U);
+                ASSERT_TRUE(after.kept.front().revoked) << at;
+                ASSERT_EQ(after.kept.back().created.descriptor.exposure_id, "e7");
+            }
+    EXPECT_GT(runs, 60U);
 }
 
 TEST_F(Crash, AfterAFailedWriteNothingMoreIsWrittenAndLookingGoesOn) {

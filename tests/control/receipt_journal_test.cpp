@@ -444,6 +444,9 @@ TEST(ReceiptJournal, TwentyThousandReceiptsInARowInASmallFile) {
     }
     EXPECT_EQ(sage.seen.size(), 20'000U);
     EXPECT_EQ(sage.seen.back(), "s19999");
+    // What the file does not show any more is not held in memory either.
+    EXPECT_FALSE(journal->find("s19001", digits('a'), digits('c')));
+    EXPECT_TRUE(journal->find("s19999", digits('a'), digits('c')));
     // The beginning is gone, and cannot be proven any more; the end can.
     const auto page = journal->page(older, 15);
     EXPECT_EQ(code_of(page), "audit_reconciliation_failed");

@@ -22,10 +22,13 @@ struct scene {
         for (int i = 0; i < 18; ++i) line += " " + std::to_string(i);
         (void)proc.file(pid + "/stat", line + " " + ticks + " 0 0\n");
     }
-    auto observe(process_identity was) const -> observed_process {
+    auto observe(process_identity was, bool free = true) const -> observed_process {
         session_record record;
         record.process = std::move(was);
-        return recorded_processes{proc.path()}.observe(record);
+        const auto yes = [](std::uint32_t) { return true; };
+        const auto no = [](std::uint32_t) { return false; };
+        return (free ? recorded_processes{proc.path(), yes} : recorded_processes{proc.path(), no})
+            .observe(record);
     }
     test::folder proc;
 };
@@ -40,6 +43,18 @@ TEST(RecordedProcesses, another_start_of_the_machine_or_of_the_process_means_tha
     EXPECT_EQ(s.observe({1, 42, "11234567-89ab-cdef-0123-456789abcdef", 987, 1, 1, {}}), gone);
     EXPECT_EQ(s.observe({1, 42, boot, 986, 1, 1, {}}), gone);
     EXPECT_EQ(s.observe({1, 43, boot, 987, 1, 1, {}}), gone);
+}
+
+// As with hidepid=2, for a process of another user.
+TEST(RecordedProcesses, one_that_is_not_shown_is_not_gone) {
+    const scene s;
+    EXPECT_EQ(s.observe({1, 43, boot, 987, 1, 1, {}}, false), unknown);
+    EXPECT_EQ(s.observe({1, 43, boot, 987, 1, 1, {}}, true), gone);
+    EXPECT_FALSE(recorded_processes::kernel_says_free(static_cast<std::uint32_t>(::getpid())));
+    EXPECT_FALSE(recorded_processes::kernel_says_free(1)); // root's
+    EXPECT_FALSE(recorded_processes::kernel_says_free(0));
+    EXPECT_FALSE(recorded_processes::kernel_says_free(UINT32_MAX)); // -1 is everybody
+    EXPECT_TRUE(recorded_processes::kernel_says_free(1U << 30U));
 }
 
 TEST(RecordedProcesses, what_cannot_be_read_is_not_taken_for_gone) {

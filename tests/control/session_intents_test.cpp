@@ -1,5 +1,6 @@
 // Intents: the order of checks, replays, decisions, pages, quarantine, and that whatever a guest
 // writes, its session can be ended on record.
+#include "control/session_room.hpp"
 #include "session_scene.hpp"
 #include <gmock/gmock.h>
 
@@ -300,6 +301,50 @@ TEST_F(Intents, OfOneSessionAreCounted) {
     EXPECT_EQ(code_of(scene.say("two", "c")), "observation_intent_capacity");
     EXPECT_EQ(code_of(scene.say("two", "a")), ""); // a replay
     EXPECT_EQ(code_of(scene.say("three", "a")), "");
+}
+
+// A large plan stands in each record: its guest has no larger part of what all guests may leave.
+TEST_F(Intents, OfOneSessionAreMeasured) {
+    auto plan = plan_of_version_2();
+    std::vector<supervisor::exposure_grant> grants;
+    for (char c = 'A'; c < 'A' + 20; ++c) {
+        auto grant = project_grant();
+        grant.exposure_id = std::string(128, c);
+        grants.push_back(grant);
+    }
+    plan.grants = grants;
+    scene.bring("large-1", running, plan_text(61'000, plan));
+    scene.bring("small-1", running);
+    const auto longest = [&](const std::string& id) {
+        const auto now = scene->record(id).value();
+        return longest_decision(now,
+                                facts_of(supervisor::decode_plan(now.canonical_plan_json).value()));
+    };
+    ASSERT_GT(longest("large-1"), longest("small-1"));
+    const auto admitted = [&](const std::string& id) {
+        for (int i = 0;; ++i)
+            if (const auto one = scene.say(id, "intent-" + std::to_string(i)); !one) {
+                EXPECT_EQ(code_of(one), "observation_intent_capacity") << why_of(one);
+                EXPECT_TRUE(why_of(one).starts_with("intent.session")) << why_of(one);
+                return i;
+            }
+    };
+    scene.how.intent_bytes_per_session = 3 * longest("large-1");
+    ASSERT_TRUE(scene.open());
+    // The processes of before are nobody's any more; these are of now.
+    scene.bring("large-2", running, plan_text(61'000, plan));
+    scene.bring("small-2", running);
+    EXPECT_EQ(admitted("large-2"), 3);
+    EXPECT_GT(admitted("small-2"), 3);
+    EXPECT_EQ(code_of(scene.say("large-2", "intent-0")), ""); // a replay
+    scene.how.intent_bytes_per_session = longest("large-2");
+    ASSERT_TRUE(scene.open());
+    scene.bring("large-3", running, plan_text(61'000, plan));
+    EXPECT_EQ(admitted("large-3"), 1);
+    scene.how.intent_bytes_per_session = longest("large-2") - 1;
+    ASSERT_TRUE(scene.open());
+    scene.bring("large-4", running, plan_text(61'000, plan));
+    EXPECT_EQ(admitted("large-4"), 0);
 }
 
 // The guest writes until nothing more of it fits: its own session and others go on to their ends,

@@ -129,9 +129,16 @@ TEST_F(Recovery, AKeyThatIsTakenLeavesTheSessionAsItIs) {
     ASSERT_TRUE(
         scene->create("recovery-exit-1", {"two", digits('c'), plan_text()}, judge_all).has_value());
     restart();
-    observer.answers["one"] = observed_process::unknown;
-    EXPECT_THAT(recover().value(), ElementsAre("one"));
-    EXPECT_EQ(scene.state_of("one"), running);
+    // Whatever its process is: the receipt says how it ended, and nothing may say otherwise.
+    for (const auto was : {observed_process::unknown, observed_process::gone}) {
+        observer.answers["one"] = was;
+        EXPECT_THAT(recover().value(), ElementsAre("one"));
+        EXPECT_EQ(scene.state_of("one"), running);
+    }
+    EXPECT_THAT(observer.seen, IsEmpty());
+    receipts["one"].sequence = 2; // whose key is free
+    EXPECT_THAT(recover().value(), IsEmpty());
+    EXPECT_EQ(scene.state_of("one"), exited);
 }
 
 TEST_F(Recovery, ADiskThatFailsIsSaid) {

@@ -119,9 +119,10 @@ TEST_F(Registry, RefusesWhatCannotBeCreated) {
     };
     for (const std::string& wrong :
          {std::string{}, std::string{"."}, std::string{".."}, std::string{"a:b"},
-          std::string{"a/b"}, std::string{"a b"}, std::string(65, 'a')})
+          std::string{"a/b"}, std::string{"a b"}, std::string(65, 'a'), std::string{"-a"},
+          std::string{".a"}, std::string{"..."}, std::string{"_a"}})
         EXPECT_EQ(with_id(wrong), "invalid_request") << wrong;
-    for (const std::string& right : {std::string{"..."}, std::string{"-a"}, std::string{".a"},
+    for (const std::string& right : {std::string{"9"}, std::string{"a-"}, std::string{"Z.."},
                                      std::string(64, 'a'), std::string{"A_b-c.d9"}})
         EXPECT_EQ(code_of(scene.create(right)), "") << right;
     const create_session good{"one", digits('c'), plan_text()};
@@ -142,7 +143,10 @@ TEST_F(Registry, HoldsSoManyThatAreNotOver) {
     scene.how.most_live = 2;
     EXPECT_EQ(code_of(scene.create("one")), "");
     EXPECT_EQ(code_of(scene.create("two", plan_text(5000))), "");
-    EXPECT_EQ(code_of(scene.create("three")), "session_capacity");
+    const auto full = scene.create("three");
+    EXPECT_EQ(code_of(full), "session_capacity");
+    EXPECT_NE(why_of(full).find("2 sessions are not over"), std::string::npos);
+    EXPECT_TRUE(why_of(full).ends_with("at the time 5000")) << why_of(full);
     scene.clock.set(4999);
     EXPECT_EQ(code_of(scene.create("three")), "session_capacity");
     scene.clock.set(5000); // the second one cannot be started any more

@@ -3,6 +3,7 @@
 #include "control/session_room.hpp"
 #include "session_scene.hpp"
 #include <gmock/gmock.h>
+#include <support/memory_storage.hpp>
 
 namespace {
 
@@ -35,15 +36,25 @@ protected:
 };
 
 TEST_F(Rotation, TwentyThousandSessionsInARow) {
+    // A disk that can lose power copies its file at each write, which takes longer than all the
+    // rest.
+    memory_files files;
+    memory_storage store{files};
+    const auto open = [&] {
+        scene.registry.reset();
+        auto opened = session_registry::open(store, scene.how, &scene.channels, scene.clock);
+        ASSERT_TRUE(opened.has_value()) << opened.error().detail;
+        scene.registry = *std::move(opened);
+    };
     scene.how.records = 1200;
+    ASSERT_NO_FATAL_FAILURE(open());
     for (int i = 0; i < 20'000; ++i) {
         live(plan_text(scene.clock.ms() + 1000));
         scene.clock.add(10);
         if (HasFatalFailure()) return;
-        if (i % 5000 != 4999) continue;
-        ASSERT_TRUE(scene.open()) << scene.why.detail;
+        if (i % 5000 == 4999) ASSERT_NO_FATAL_FAILURE(open());
     }
-    EXPECT_TRUE(rotated());
+    EXPECT_LT(files.file->find("journal_snapshot_v1"), 32U);
     EXPECT_LE(scene->list("", 256).sessions.size(), 256U);
     EXPECT_EQ(scene.state_of("life-19999"), exited);
     EXPECT_EQ(code_of(scene->status("life-100")), "session_not_found");

@@ -135,6 +135,8 @@ struct registry_settings {
     std::size_t most_live = 1000; // sessions that are not over
     std::size_t most_kept = 256;  // that are over
     std::size_t intents_per_session = 256;
+    // Each intent counts as the longest record that it may lead to, its plan included.
+    std::uint64_t intent_bytes_per_session = 2U << 20;
 };
 
 class session_registry {
@@ -147,8 +149,8 @@ public:
     ~session_registry();
 
     // Decodes and validates the plan; asked only when the request is no replay, and without a lock.
-    // The id is 1 to 64 letters, digits, '-', '_' and '.', and neither "." nor "..": another one
-    // could never be started.
+    // The id is 1 to 64 letters, digits, '-', '_' and '.', the first of them a letter or a digit:
+    // another one could never be started, or be told from an option.
     using plan_judge = std::function<answer<supervisor::sealed_plan>(const create_session&)>;
     [[nodiscard]] auto create(std::string_view key, const create_session& what,
                               const plan_judge& judge) -> answer<session_view>;
