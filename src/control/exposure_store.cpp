@@ -288,6 +288,17 @@ auto exposure_store::state::rotate() -> result<bool> {
     std::map<exposure_key, std::uint64_t> ended;
     std::vector<std::uint64_t> live;
     catalog_size listed;
+    {
+        auto least = ledger;
+        least.forget_dead(now, 0);
+        live = chosen(least, ended);
+        if (live.size() == log->core().records().size() || !has_room(let_go_by(least, live))) {
+            barren_until = std::numeric_limits<std::uint64_t>::max();
+            for (const auto* one : least.newest())
+                barren_until = std::min(barren_until, one->created.descriptor.expires_at_ms);
+            return false;
+        }
+    }
     for (auto most = most_exposures / 2;; most /= 2) {
         next.forget_dead(now, most);
         live = chosen(next, ended);
@@ -300,12 +311,6 @@ auto exposure_store::state::rotate() -> result<bool> {
             break;
     }
     auto kept = next.snapshot();
-    if (!has_room(let_go_by(next, live))) {
-        barren_until = std::numeric_limits<std::uint64_t>::max();
-        for (const auto& one : kept.kept)
-            barren_until = std::min(barren_until, one.created.descriptor.expires_at_ms);
-        return false;
-    }
     if (live.size() == log->core().records().size()) return false;
     kept.generation_floor = kept.sequence;
     GLOVE_TRY(next, exposure_ledger::restore(kept));
