@@ -119,9 +119,13 @@ class Words(unittest.TestCase):
     def test_a_torn_journal_names_the_command_that_mends_it(self):
         with Running() as running:
             create(running, "session-1")
-            running.stop()
             journal = running.path("state/sessions.journal")
-            os.truncate(journal, os.stat(journal).st_size - 1)
+            before = os.stat(journal).st_size
+            create(running, "session-2")
+            running.stop()
+            with open(journal, "r+b") as file:  # the beginning of a record that was not finished
+                frame = file.read()[before:]
+                file.write(frame[:len(frame) // 2])
             done = run(*running.options())
             self.assertEqual(done.returncode, 1)
             self.assertIn("journal.torn", done.stderr)
