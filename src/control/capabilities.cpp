@@ -18,8 +18,13 @@ constexpr std::array session_control{
     string_view{"stop_session"},   string_view{"cleanup_session"}};
 constexpr std::array backends{backend_kind::linux_production, backend_kind::apple_container};
 
+// Nothing can be started when nothing can be put on record.
+[[nodiscard]] auto has_runtime(const parts& of) -> bool {
+    return is_there(part::operational_runtime, of) && of.sessions->operational();
+}
+
 [[nodiscard]] auto runs_on(const parts& of, backend_kind backend) -> bool {
-    return is_there(part::operational_runtime, of) && of.runtime->backend() == backend;
+    return has_runtime(of) && of.runtime->backend() == backend;
 }
 
 void put_enforcement(wire::json::writer& to, const enforcement_mechanisms& by) {
@@ -35,15 +40,16 @@ void put_enforcement(wire::json::writer& to, const enforcement_mechanisms& by) {
 }
 
 void put_runtime(wire::json::writer& to, const parts& of) {
-    const bool works = is_there(part::operational_runtime, of);
+    const bool works = has_runtime(of);
     const bool on_linux = runs_on(of, backend_kind::linux_production);
     to.member("agent_runtime_adapter_schema_version", works ? 1 : 0);
     to.begin_array("managed_runtime_ids");
     if (works)
         for (const auto& id : of.runtime->runtime_ids()) to.element(id);
     to.end_array();
-    const int exposures = of.exposures != nullptr ? 1 : 0;
-    const int retained = on_linux && of.exposures != nullptr && of.retained != nullptr ? 1 : 0;
+    const bool exposes = of.exposures != nullptr && of.exposures->operational();
+    const int exposures = exposes ? 1 : 0;
+    const int retained = on_linux && exposes && of.retained != nullptr ? 1 : 0;
     to.member("path_exposure_admin_schema_version", exposures);
     to.member("path_exposure_catalog_schema_version", exposures);
     to.member("retained_write_schema_version", retained);
@@ -67,8 +73,7 @@ auto capability_document(const parts& of) -> std::string {
         to.member("key_id", of.receipts->key_id());
         to.end_object();
         to.begin_object("session_control");
-        for (const auto name : session_control)
-            to.member(name, is_there(find_method(name)->needs, of));
+        for (const auto name : session_control) to.member(name, is_there(*find_method(name), of));
         to.end_object();
         put_runtime(to, of);
         to.begin_array("backends");

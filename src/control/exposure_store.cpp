@@ -1,6 +1,7 @@
 // One writer at a time decides, appends and then applies; whoever looks waits for the last of these
 // only, which is a change in memory.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <glove/control/exposure_store.hpp>
 #include <glove/control/protocol.hpp>
@@ -178,6 +179,7 @@ struct exposure_store::state {
     const sys::clock& clock;
 
     std::mutex writing; // held for everything that may append
+    std::atomic<bool> works = true;
     std::optional<chain> log;
     std::size_t revocation_bytes = 0;
     // A revocation of what lives always fits.
@@ -424,6 +426,13 @@ auto exposure_store::revoke(std::string_view request_id, const revoke_exposure& 
     auto decided = decide_revoke(my.ledger, request_id, what, my.now_ms());
     if (!decided) return refused(std::move(decided).error());
     return my.carry_out(*std::move(decided));
+}
+
+auto exposure_store::operational() const -> bool {
+    auto& my = *state_;
+    if (const std::unique_lock lock{my.writing, std::try_to_lock})
+        my.works = !my.broken && !my.log->core().poisoned();
+    return my.works;
 }
 
 auto exposure_store::list() const -> std::vector<catalog_entry> {

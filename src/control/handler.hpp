@@ -2,6 +2,8 @@
 #pragma once
 #include "control/method_fields.hpp"
 #include "control/service_state.hpp"
+#include <glove/base/wipe.hpp>
+#include <glove/wire/crypto.hpp>
 #include <glove/wire/json_writer.hpp>
 
 namespace glove::control {
@@ -17,11 +19,20 @@ template<class T, std::size_t N>
 // Keys of what is no session's, or outlives it.
 inline constexpr std::string_view service_keys;
 
-// One text for each request, whatever its white space and the order of its members were.
+// One digest for each request, whatever its white space and the order of its members were: what was
+// typed is not kept. Empty when there is none, and such a request is not carried out.
 template<class T, std::size_t N>
 [[nodiscard]] auto meaning(const call& of, const T& what, const wire::fields<T, N>& rows)
     -> std::string {
-    return std::string{of.row.name} + '\0' + wire::encode(what, rows).value_or(std::string{});
+    auto text = wire::encode(what, rows);
+    if (!text) return {};
+    const wiped_at_end wiped{*text};
+    auto hashed = wire::sha256_stream::start();
+    if (!hashed || !hashed->update(of.row.name) || !hashed->update(std::string_view{"\0", 1}) ||
+        !hashed->update(*text))
+        return {};
+    const auto digest = std::move(*hashed).finish();
+    return digest ? wire::to_hex(*digest) : std::string{};
 }
 
 // A result object: every one begins with its version.

@@ -19,6 +19,9 @@ struct entry {
     std::optional<std::string> result; // nothing while it runs
     bool failed = false;               // it is kept no more, and who waits tries again
     [[nodiscard]] auto running() const -> bool { return !result && !failed; }
+    [[nodiscard]] auto bytes() const -> std::size_t {
+        return key.size() + request.size() + (result ? result->size() : 0);
+    }
 };
 using kept_entry = std::shared_ptr<entry>;
 
@@ -69,17 +72,39 @@ struct idempotency_table::state {
 
     void drop(std::string_view name, const kept_entry& what) {
         const auto at = subjects.find(name);
-        if (at != subjects.end()) std::erase(at->second.keys.entries, what);
+        if (at == subjects.end()) return;
+        std::erase(at->second.keys.entries, what);
+        if (at->second.keys.entries.empty()) subjects.erase(at);
+    }
+
+    [[nodiscard]] auto bytes() const -> std::size_t {
+        std::size_t out = 0;
+        for (const auto& [name, of] : subjects)
+            for (const auto& one : of.keys.entries) out += one->bytes();
+        return out;
+    }
+    // The subjects that were used longest ago go first, and of the last one its oldest keys.
+    void keep_bound(std::string_view newest) {
+        while (bytes() > most.bytes) {
+            if (subjects.size() > 1 && drop_oldest(newest)) continue;
+            const auto at = subjects.find(newest);
+            if (at == subjects.end()) return;
+            auto& entries = at->second.keys.entries;
+            const auto old = std::find_if(entries.rbegin(), entries.rend(),
+                                          [](const auto& e) { return !e->running(); });
+            if (old == entries.rend()) return;
+            entries.erase(std::next(old).base());
+        }
     }
 
     struct kept_subject {
         subject_keys keys;
         std::uint64_t used = 0;
     };
-    [[nodiscard]] auto drop_oldest() -> bool {
+    [[nodiscard]] auto drop_oldest(std::optional<std::string_view> but = {}) -> bool {
         auto oldest = subjects.end();
         for (auto at = subjects.begin(); at != subjects.end(); ++at)
-            if (!at->second.keys.running() &&
+            if (at->first != but && !at->second.keys.running() &&
                 (oldest == subjects.end() || at->second.used < oldest->second.used))
                 oldest = at;
         if (oldest == subjects.end()) return false;
@@ -102,6 +127,8 @@ auto idempotency_table::once(std::string_view subject, std::string_view key,
                              std::string_view request,
                              const std::function<answer<std::string>()>& act)
     -> answer<std::string> {
+    if (request.empty())
+        return refuse(error_code::idempotency_capacity, errc::invalid_input, "key.meaning");
     std::unique_lock held{state_->lock};
     kept_entry mine;
     while (!mine) {
@@ -135,7 +162,10 @@ auto idempotency_table::once(std::string_view subject, std::string_view key,
     held.unlock();
     auto out = act();
     held.lock();
-    if (out) mine->result = *out;
+    if (out) {
+        mine->result = *out;
+        state_->keep_bound(subject);
+    }
     return out;
 }
 

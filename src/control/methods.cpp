@@ -128,9 +128,9 @@ constexpr std::array table{
     GLOVE_TRY(const auto deadline, deadline_of(asked.deadline_ms, when));
     const auto* row = find_method(asked.method);
     if (row == nullptr) return refuse(error_code::method_not_found, errc::not_found, "method.name");
-    if (!is_there(row->needs, of.has))
+    if (!is_there(*row, of.has))
         return refuse(error_code::method_not_found, errc::not_found, "method.part",
-                      std::string{to_string(row->needs)} + " is not there");
+                      std::string{to_string(row->needs)} + " is not there, or works no more");
     GLOVE_CHECK(invalid(check_key(*row, asked.idempotency_key)));
     GLOVE_CHECK(invalid(check_size(*row, asked.payload)));
     const call what{asked, *row, deadline};
@@ -180,6 +180,21 @@ auto is_there(part of, const parts& among) -> bool {
     case exposure_policy: return among.exposures != nullptr;
     case materialization_root: return among.retained != nullptr;
     case channel_catalog: return is_there(session_store, among) && among.channels != nullptr;
+    }
+    return false;
+}
+
+auto is_there(const method& what, const parts& among) -> bool {
+    if (!is_there(what.needs, among)) return false;
+    if (!what.writes) return true;
+    switch (what.needs) {
+    case session_store:
+    case operational_runtime:
+    case channel_catalog: return among.sessions->operational();
+    case exposure_policy: return among.exposures->operational();
+    case nothing: // the journal of receipts is opened anew by the next page
+    case session_policy:
+    case materialization_root: return true;
     }
     return false;
 }

@@ -5,6 +5,7 @@
 #include <glove/base/text.hpp>
 #include <glove/sys/files.hpp>
 #include <span>
+#include <sys/un.h>
 
 namespace glove::control {
 
@@ -31,6 +32,18 @@ struct named_path {
     return out;
 }
 
+// A client names the socket in it by the whole path, which has room for so much.
+constexpr std::size_t most_runtime_path = sizeof ::sockaddr_un{}.sun_path - sizeof "/gloved.sock";
+
+[[nodiscard]] auto check_length(const service_config& config) -> result<> {
+    if (config.runtime_directory.size() <= most_runtime_path) return {};
+    return fail(errc::limit_exceeded, "config.runtime",
+                "$.runtime_directory has " + std::to_string(config.runtime_directory.size()) +
+                    " bytes: clients could not name the socket in it",
+                "choose a directory whose path has at most " + std::to_string(most_runtime_path) +
+                    " bytes");
+}
+
 [[nodiscard]] auto check_distinct(const service_config& config) -> result<> {
     const auto paths = paths_of(config);
     const auto derived = derived_files(config);
@@ -40,6 +53,11 @@ struct named_path {
                 return fail(errc::conflict, "config.paths",
                             "$." + std::string{paths[i].member} + " is the path of $." +
                                 std::string{paths[j].member});
+        // Its secret is written anew at every start, and its files are the service's own.
+        if (i > 0 && sys::holds(config.runtime_directory, paths[i].path))
+            return fail(errc::conflict, "config.paths",
+                        "$." + std::string{paths[i].member} + " lies in $.runtime_directory",
+                        "keep it in another directory");
         if (std::ranges::find(derived, paths[i].path) != derived.end())
             return fail(errc::conflict, "config.paths",
                         "$." + std::string{paths[i].member} +
@@ -136,6 +154,7 @@ auto check_config(const service_config& config) -> result<> {
     GLOVE_CHECK(wire::check_object(config, config_fields, {}));
     GLOVE_CHECK(check_needs(config));
     GLOVE_CHECK(check_excludes(config));
+    GLOVE_CHECK(check_length(config));
     GLOVE_CHECK(check_distinct(config));
     if (config.apple_container) GLOVE_CHECK(check_apple(*config.apple_container));
     if (config.remote_backend) GLOVE_CHECK(check_remote(*config.remote_backend));

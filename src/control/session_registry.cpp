@@ -105,6 +105,13 @@ auto session_registry::open(journal::storage& store, const registry_settings& ho
 session_registry::session_registry(std::unique_ptr<state> owned) : state_{std::move(owned)} {}
 session_registry::~session_registry() = default;
 
+auto session_registry::operational() const -> bool {
+    auto& my = *state_;
+    if (const std::unique_lock lock{my.writing, std::try_to_lock})
+        my.works = !my.log->core().poisoned();
+    return my.works;
+}
+
 auto session_registry::status(std::string_view session_id) const -> answer<session_view> {
     GLOVE_TRY(const auto now, record(session_id));
     return view_of(now);

@@ -5,6 +5,7 @@
 // changes. Whoever holds `writing` may read the book, since nobody else changes it.
 #pragma once
 #include "control/session_book.hpp"
+#include <atomic>
 #include <glove/journal/typed_log.hpp>
 #include <mutex>
 #include <shared_mutex>
@@ -98,6 +99,7 @@ struct session_registry::state {
 
     std::mutex recovering; // before `writing`
     std::mutex writing;    // before `looking`
+    std::atomic<bool> works = true;
     mutable std::shared_mutex looking;
     session_book book;
     std::optional<journal::typed_log<session_codec>> log;

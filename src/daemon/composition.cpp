@@ -23,6 +23,16 @@ template<class T> [[nodiscard]] auto of(std::string_view setting, result<T> what
     return what;
 }
 
+// The command that mends it, as a whole.
+template<class T> [[nodiscard]] auto of_journal(std::string_view setting, const std::string& path,
+                                                result<T> what) -> result<T> {
+    if (!what && what.error().step == "journal.torn")
+        what.error().remedy = "glove journal repair shows what it would cut off; this cuts it: "
+                              "glove journal repair --cut " +
+                              path;
+    return of(setting, std::move(what));
+}
+
 } // namespace
 
 // The journal itself is opened when a controller vouches for its beginning or for a place in it.
@@ -43,9 +53,9 @@ auto composition::open_exposures(const control::service_config& config) -> resul
                               supervisor::exposure_policy::load(*config.path_exposure_policy)));
     GLOVE_TRY(exposure_file_,
               of("path_exposure_journal", open_file(*config.path_exposure_journal)));
-    GLOVE_TRY(exposures_,
-              of("path_exposure_journal",
-                 control::exposure_store::open(*exposure_file_, std::move(policy), clock_)));
+    GLOVE_TRY(exposures_, of_journal("path_exposure_journal", *config.path_exposure_journal,
+                                     control::exposure_store::open(*exposure_file_,
+                                                                   std::move(policy), clock_)));
     return {};
 }
 
@@ -73,16 +83,21 @@ auto composition::open_sessions(const control::service_config& config) -> result
     if (!config.session_store) return {};
     GLOVE_CHECK(open_channels(config));
     GLOVE_TRY(session_file_, of("session_store", open_file(*config.session_store)));
-    GLOVE_TRY(sessions_,
-              of("session_store",
-                 control::session_registry::open(
-                     *session_file_, {}, channels_.frozen() ? &channels_ : nullptr, clock_)));
+    GLOVE_TRY(sessions_, of_journal("session_store", *config.session_store,
+                                    control::session_registry::open(
+                                        *session_file_, {},
+                                        channels_.frozen() ? &channels_ : nullptr, clock_)));
     return {};
 }
 
 auto composition::open(const control::service_config& config, const sys::clock& clock,
                        control::service_log& log) -> result<std::unique_ptr<composition>> {
-    GLOVE_CHECK(control::check_supported(config));
+    // What the operator decided is right, and this build cannot do it: that is no reason to leave
+    // the rest undone. Nothing of it is there.
+    if (const auto supported = control::check_supported(config); !supported)
+        log.write({.name = "settings.unsupported",
+                   .why = &supported.error(),
+                   .text = "nothing of it is advertised, and no session can be started"});
     std::unique_ptr<composition> out{new composition{clock, log}};
     GLOVE_CHECK(out->open_receipts(config));
     GLOVE_CHECK(out->open_exposures(config));

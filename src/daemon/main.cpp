@@ -1,9 +1,9 @@
 // `gloved`: the control service of one user.
 //
-// Guarantees: whatever a client does, the service goes on; SIGTERM and SIGINT end it after what is
-// being answered; no core file ever holds the keys that it works with. It starts nothing, takes no
-// privilege and reads no variable of the environment but $NOTIFY_SOCKET and, with --init-state, the
-// places of the user's directories.
+// Guarantees: whatever a client does, the service goes on; SIGTERM, SIGINT and SIGHUP end it after
+// what is being answered; no core file ever holds the keys that it works with. It starts nothing,
+// takes no privilege and reads no variable of the environment but $NOTIFY_SOCKET and, with
+// --init-state, the places of the user's directories.
 #include "daemon/composition.hpp"
 #include "daemon/init_state.hpp"
 #include "daemon/notify.hpp"
@@ -15,6 +15,7 @@
 #include <glove/control/runtime_directory.hpp>
 #include <glove/control/server.hpp>
 #include <glove/run/exec.hpp>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -33,6 +34,7 @@ enum class status : int { clean = 0, failed = 1, usage = 2 };
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP); // the terminal is closed
     if (::sigprocmask(SIG_BLOCK, &set, nullptr) != 0) return fail_os("start.signals");
     sys::unique_fd out{::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)};
     if (!out) return fail_os("start.signals");
@@ -43,6 +45,9 @@ enum class status : int { clean = 0, failed = 1, usage = 2 };
     (void)::umask(0077);
     // Whoever reads the log may stop reading.
     if (std::signal(SIGPIPE, SIG_IGN) == SIG_ERR) return fail_os("start.signals");
+    // A program that core files are handed to gets none either, and no process of the same user
+    // looks into the memory, unless it may look into everybody's.
+    if (::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return fail_os("start.no_core");
     const ::rlimit none{0, 0};
     if (::setrlimit(RLIMIT_CORE, &none) != 0) return fail_os("start.no_core");
     return {};
@@ -87,6 +92,7 @@ enum class status : int { clean = 0, failed = 1, usage = 2 };
 
 [[nodiscard]] auto initialise(const invocation& asked) -> result<> {
     sys::system_entropy random;
+    GLOVE_CHECK(harden()); // it makes a key
     GLOVE_TRY(const auto made, init_state(asked.config_file, random));
     for (const auto& one : made)
         (void)std::printf("%s %s\n", one.is_new ? "made" : "kept", one.path.c_str());

@@ -132,6 +132,13 @@ TEST(ServiceConfig, members_exclude_each_other) {
     EXPECT_EQ(step(with_member(remote_config(), "", "library_bundle_root", "/d/bundles")), "");
 }
 
+TEST(ServiceConfig, the_socket_can_be_named) {
+    const auto all = tree_of(full);
+    const auto of_size = [](std::size_t size) { return "/" + string(size - 1, 'r'); };
+    EXPECT_EQ(step(with_member(all, "", "runtime_directory", of_size(95))), "");
+    EXPECT_EQ(step(with_member(all, "", "runtime_directory", of_size(96))), "config.runtime");
+}
+
 TEST(ServiceConfig, no_two_members_name_one_file) {
     const auto all = tree_of(full);
     const std::array paths{"runtime_directory",    "audit_key",
@@ -149,6 +156,15 @@ TEST(ServiceConfig, no_two_members_name_one_file) {
             EXPECT_EQ(step(with_member(all, "", name, string{"/s/"} + derived)), "config.paths")
                 << name;
         EXPECT_EQ(step(with_member(all, "", name, "/other/control-audit.jsonl")), "") << name;
+    }
+    const auto runtime = tree_of(full).find("runtime_directory")->as_string();
+    ASSERT_NE(runtime, nullptr);
+    for (const auto* name : paths) {
+        if (string_view{name} == "runtime_directory") continue;
+        for (const auto* own : {"bootstrap-secret", "gloved.sock", "below/it"})
+            EXPECT_EQ(step(with_member(all, "", name, *runtime + "/" + own)), "config.paths")
+                << name;
+        EXPECT_EQ(step(with_member(all, "", name, *runtime + "-2/file")), "") << name;
     }
     service_config at_root;
     at_root.receipt_journal = "/r";

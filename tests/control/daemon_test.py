@@ -28,7 +28,12 @@ def events(running):
 
 
 def held(process):
-    return len(os.listdir(f"/proc/{process.pid}/fd"))
+    """How many descriptors; who may not look into the process sees how many it had at most, in steps."""
+    try:
+        return len(os.listdir(f"/proc/{process.pid}/fd"))
+    except PermissionError:
+        with open(f"/proc/{process.pid}/status", encoding="ascii") as file:
+            return int(next(line for line in file if line.startswith("FDSize")).split()[1])
 
 
 class Running(service.Service):
@@ -102,7 +107,31 @@ class Words(unittest.TestCase):
             self.assertEqual(process.wait(service.PATIENCE), 0)
             process.stderr.close()
 
-    def test_what_this_build_does_not_have_is_refused_by_name(self):
+    def test_a_first_start_makes_nothing_that_could_not_be_used(self):
+        with Running() as running:
+            running.stop()
+            home = running.folder("h" * 100)
+            done = run("--init-state", env={"HOME": home, "PATH": os.environ["PATH"]})
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertIn("config.runtime", done.stderr)
+            self.assertEqual(os.listdir(home), [])
+
+    def test_a_torn_journal_names_the_command_that_mends_it(self):
+        with Running() as running:
+            create(running, "session-1")
+            journal = running.path("state/sessions.journal")
+            before = os.stat(journal).st_size
+            create(running, "session-2")
+            running.stop()
+            with open(journal, "r+b") as file:  # the beginning of a record that was not finished
+                frame = file.read()[before:]
+                file.write(frame[:len(frame) // 2])
+            done = run(*running.options())
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("journal.torn", done.stderr)
+            self.assertIn(f"glove journal repair --cut {journal}", done.stderr)
+
+    def test_what_this_build_does_not_have_is_told_and_not_advertised(self):
         with Running() as running:
             running.stop()
             config = {"schema_version": 1, "persistent_service": False, "runtime_directory": running.runtime,
@@ -111,9 +140,22 @@ class Words(unittest.TestCase):
                       "apple_container": {"cli": "/usr/bin/container", "image": "glove",
                                           "image_digest": "sha256:" + "a" * 64}}
             service.private_file(running.path("config.json"), json.dumps(config))
-            done = run("--config", running.path("config.json"))
-            self.assertEqual(done.returncode, 1)
-            self.assertIn("config.unsupported: $.apple_container is not supported by this build", done.stderr)
+            process = subprocess.Popen([service.program(), "--config", running.path("config.json")],
+                                       stderr=subprocess.PIPE, text=True)
+            events = [json.loads(process.stderr.readline()) for _ in range(2)]
+            self.assertEqual([event["event"] for event in events], ["settings.unsupported", "service.ready"])
+            self.assertEqual(events[0]["step"], "config.unsupported")
+            self.assertIn("$.apple_container", events[0]["detail"])
+            place = controller.Controller(running.runtime)
+            said = place.ask("capabilities")
+            self.assertEqual(said["managed_runtime_ids"], [])
+            self.assertEqual({one["resource_enforcement"]["memory"] for one in said["backends"]}, {"unavailable"})
+            with self.assertRaises(controller.Refused) as refused:
+                place.call("attach", {})
+            self.assertEqual(refused.exception.code, "method_not_found")
+            process.terminate()
+            self.assertEqual(process.wait(service.PATIENCE), 0)
+            process.stderr.close()
 
 
 class Starts(unittest.TestCase):
@@ -185,11 +227,14 @@ class Starts(unittest.TestCase):
     def test_no_core_file_holds_its_keys(self):
         with Running() as running:
             self.assertEqual(resource.prlimit(running.process.pid, resource.RLIMIT_CORE), (0, 0))
+            # Nor does a program that core files are handed to get any.
+            self.assertEqual(os.stat(f"/proc/{running.process.pid}/mem").st_uid, 0)
+            self.assertEqual(os.stat(f"/proc/{running.process.pid}/environ").st_uid, 0)
 
 
 class Ends(unittest.TestCase):
-    def test_both_signals_end_it_clean(self):
-        for number in (signal.SIGTERM, signal.SIGINT):
+    def test_each_of_the_signals_ends_it_clean(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             with Running() as running:
                 running.process.send_signal(number)
                 self.assertEqual(running.process.wait(service.PATIENCE), 0)

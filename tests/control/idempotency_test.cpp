@@ -62,6 +62,43 @@ TEST(Idempotency, the_newest_keys_of_a_subject_and_the_newest_subjects_stay) {
     EXPECT_LE(table.kept(), 4U);
 }
 
+// Requests that fail, of subjects that do not exist, take nothing from those that do.
+TEST(Idempotency, a_failure_leaves_no_subject_behind) {
+    idempotency_table table{{.subjects = 2, .keys = 2}};
+    int runs = 0;
+    const auto good = [&]() -> answer<string> { return std::to_string(++runs); };
+    const auto fails = []() -> answer<string> {
+        return refuse(error_code::session_not_found, errc::not_found, "test.none");
+    };
+    EXPECT_EQ(code_of(table.once("living", "k", "r", good)), "1");
+    for (int i = 0; i < 10; ++i)
+        EXPECT_EQ(code_of(table.once("none-" + std::to_string(i), "k", "r", fails)),
+                  "session_not_found");
+    EXPECT_EQ(code_of(table.once("living", "k", "r", good)), "1");
+}
+
+TEST(Idempotency, answers_are_bounded_in_bytes) {
+    // A key, a request and an answer of 10 bytes together.
+    idempotency_table table{{.subjects = 9, .keys = 9, .bytes = 30}};
+    int runs = 0;
+    const auto once = [&](const char* subject, const char* key) {
+        return code_of(table.once(subject, key, "r", [&]() -> answer<string> {
+            return "answer-" + std::to_string(++runs);
+        }));
+    };
+    EXPECT_EQ(once("a", "1"), "answer-1");
+    EXPECT_EQ(once("b", "1"), "answer-2");
+    EXPECT_EQ(once("b", "2"), "answer-3");
+    EXPECT_EQ(once("a", "1"), "answer-1"); // three fit
+    EXPECT_EQ(once("a", "2"), "answer-4"); // "b" goes
+    EXPECT_EQ(table.kept(), 2U);
+    EXPECT_EQ(once("a", "3"), "answer-5");
+    EXPECT_EQ(once("a", "4"), "answer-6"); // and now the oldest of "a"
+    EXPECT_EQ(once("a", "4"), "answer-6");
+    EXPECT_EQ(table.kept(), 3U);
+    EXPECT_EQ(once("a", "1"), "answer-7");
+}
+
 TEST(Idempotency, what_runs_is_neither_run_twice_nor_forgotten) {
     idempotency_table table{{.subjects = 1, .keys = 1}};
     std::atomic<int> runs = 0;

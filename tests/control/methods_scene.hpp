@@ -203,6 +203,10 @@ public:
                digits('c') + R"(","plan":)" + (text.empty() ? plan() : std::string{text}) + "}";
     }
 
+    // From now on, nothing reaches these disks.
+    void break_session_disk() { break_disk(session_disk_); }
+    void break_exposure_disk() { break_disk(exposure_disk_); }
+
     two_clocks clock;
     kept_log log;
     made_up_runtime runtime;
@@ -212,6 +216,10 @@ private:
     template<class T> static auto take(result<T> what) -> T {
         expect_ok(what);
         return *std::move(what);
+    }
+
+    static void break_disk(failing_disk& disk) {
+        disk.plan({.at = 1, .does = effect::none, .after = then::stays_broken});
     }
 
     folder folder_;

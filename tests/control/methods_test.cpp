@@ -126,15 +126,15 @@ TEST(Methods, each_answers_what_it_is_there_for) {
 
 TEST(Methods, what_may_wait_for_a_disk_is_known_before_it_is_carried_out) {
     whole_service s;
-    const std::set<string_view> looks{"health",         "capabilities",  "validate_plan",
-                                      "session_status", "list_sessions", "attach",
-                                      "list_path_exposures", "page_observation_intents"};
+    const std::set<string_view> looks{
+        "health",        "capabilities", "validate_plan",       "session_status",
+        "list_sessions", "attach",       "list_path_exposures", "page_observation_intents"};
     for (const auto& [name, call] : good_calls(s)) {
         EXPECT_EQ(find_method(name)->writes, !looks.contains(name)) << name;
         const auto seen =
             s.service().look_at(*encode(s.request(name, call.payload, call.key)), s.now());
         EXPECT_EQ(seen.writes, !looks.contains(name)) << name;
-        if (seen.writes) EXPECT_EQ(seen.until, s.clock.monotonic() + 5001ms) << name;
+        if (seen.writes) { EXPECT_EQ(seen.until, s.clock.monotonic() + 5001ms) << name; }
     }
     // What is refused anyhow waits for nothing.
     auto late = s.request("create_session");
@@ -612,6 +612,37 @@ TEST(Capabilities, with_everything) {
 
 // Each part on its own takes away what depends on it, and a runtime that does not work counts as
 // none: nothing is concluded from a pointer.
+// Nothing can be written any more; looking goes on.
+TEST(Capabilities, what_cannot_be_written_is_not_advertised) {
+    whole_service s;
+    const auto call = [&](string_view method, string_view key) {
+        return s.ask(method, good_call_of(s, method).payload, string{key});
+    };
+    EXPECT_THAT(call("create_session", "k1"), HasSubstr("session-1"));
+    EXPECT_THAT(call("create_path_exposure", "e1"), HasSubstr("proj"));
+    s.break_session_disk();
+    EXPECT_EQ(s.ask("create_session", s.creation("session-2"), "k2"), "session_storage_failed");
+    auto said = s.ask("capabilities");
+    EXPECT_THAT(said, HasSubstr(R"("validate_plan":true,"create_session":false,)"
+                                R"("start_session":false,"session_status":true,)"));
+    EXPECT_THAT(said, HasSubstr(R"("agent_runtime_adapter_schema_version":0,)"
+                                R"("managed_runtime_ids":[],)"
+                                R"("path_exposure_admin_schema_version":1)"));
+    for (const string_view method :
+         {"create_session", "stop_session", "write_stdin", "set_observation_intent_disposition"})
+        EXPECT_EQ(call(method, "k3"), "method_not_found") << method;
+    EXPECT_THAT(s.ask("list_sessions", R"({"limit":9})"), HasSubstr("session-1"));
+    EXPECT_THAT(s.ask("session_status", R"({"session_id":"session-1"})"), HasSubstr("created"));
+
+    s.break_exposure_disk();
+    EXPECT_EQ(s.ask("revoke_path_exposure", R"({"exposure_id":"proj","generation":1})", "r1"),
+              "path_exposure_unavailable");
+    EXPECT_THAT(s.ask("capabilities"), HasSubstr(R"("path_exposure_admin_schema_version":0,)"
+                                                 R"("path_exposure_catalog_schema_version":0)"));
+    EXPECT_EQ(call("create_path_exposure", "e2"), "method_not_found");
+    EXPECT_THAT(s.ask("list_path_exposures"), HasSubstr("proj"));
+}
+
 TEST(Capabilities, nothing_is_advertised_that_is_not_there) {
     whole_service s;
     s.runtime.operational = false;

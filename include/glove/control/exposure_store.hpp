@@ -32,6 +32,8 @@ public:
         -> answer<supervisor::catalog_entry>;
     [[nodiscard]] auto revoke(std::string_view request_id, const supervisor::revoke_exposure& what)
         -> answer<supervisor::catalog_entry>;
+    // Whether anything could be written now. Never waits: while somebody writes, it is as it was.
+    [[nodiscard]] auto operational() const -> bool;
     [[nodiscard]] auto list() const -> std::vector<supervisor::catalog_entry>;
     // With what is there now held still.
     void with(const std::function<void(const supervisor::exposures_now&)>& look) const;

@@ -19,7 +19,8 @@ namespace glove::control {
 
 struct idempotency_bounds {
     std::size_t subjects = 1024;
-    std::size_t keys = 128; // of one subject
+    std::size_t keys = 128;         // of one subject
+    std::size_t bytes = 16UL << 20; // of all keys, requests and answers
 };
 
 class idempotency_table {
@@ -27,9 +28,10 @@ public:
     explicit idempotency_table(idempotency_bounds most = {});
     ~idempotency_table();
 
-    // `request` says what is asked for, in a form that the same request always has. A failure is
-    // not kept. idempotency_conflict: the key was used for another request. idempotency_capacity:
-    // as many requests of the subject as there may be are running now.
+    // `request` says what is asked for, in a form that the same request always has, and is not
+    // empty. A failure is not kept, and leaves no trace. idempotency_conflict: the key was used for
+    // another request. idempotency_capacity: as many requests of the subject as there may be are
+    // running now.
     [[nodiscard]] auto once(std::string_view subject, std::string_view key,
                             std::string_view request,
                             const std::function<answer<std::string>()>& act) -> answer<std::string>;

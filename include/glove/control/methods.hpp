@@ -1,9 +1,9 @@
 // What a controller may ask for: one row for each method, and the service that carries them out.
 //
-// Guarantees: a method whose part is not there is not found, before its payload is looked at; a key
-// is demanded or refused as the row says; no payload is larger than its row allows; what cannot be
-// undone is not begun once the request's deadline has passed; an answer names a code and a fixed
-// message, and the reasons go to the log alone.
+// Guarantees: a method whose part is not there or does not work is not found, before its payload is
+// looked at; a key is demanded or refused as the row says; no payload is larger than its row
+// allows; what cannot be undone is not begun once the request's deadline has passed; an answer
+// names a code and a fixed message, and the reasons go to the log alone.
 //
 // The reference page and the tests are made from the table. Safe for use by several threads.
 #pragma once
@@ -78,6 +78,9 @@ struct method {
 };
 [[nodiscard]] auto methods() -> std::span<const method>;
 [[nodiscard]] auto find_method(std::string_view name) -> const method*;
+// What it needs is there, and, when it writes, can be written to: after a journal has failed,
+// looking goes on.
+[[nodiscard]] auto is_there(const method& what, const parts& among) -> bool;
 
 // The document that says what can be done, from what is there and works now.
 [[nodiscard]] auto capability_document(const parts& of) -> std::string;

@@ -154,6 +154,8 @@ public:
     using plan_judge = std::function<answer<supervisor::sealed_plan>(const create_session&)>;
     [[nodiscard]] auto create(std::string_view key, const create_session& what,
                               const plan_judge& judge) -> answer<session_view>;
+    // Whether anything could be written now. Never waits: while somebody writes, it is as it was.
+    [[nodiscard]] auto operational() const -> bool;
     [[nodiscard]] auto status(std::string_view session_id) const -> answer<session_view>;
     // The newest record, its plan included.
     [[nodiscard]] auto record(std::string_view session_id) const -> answer<session_record>;
