@@ -40,7 +40,8 @@ auto worker_pool::finished() -> std::vector<job> {
 
 auto worker_pool::choose() -> std::optional<task> {
     const auto now = clock_.monotonic();
-    const auto late = std::ranges::find_if(aside_, [&](const auto& one) { return one.until <= now; });
+    const auto late =
+        std::ranges::find_if(aside_, [&](const auto& one) { return one.until <= now; });
     if (late != aside_.end()) {
         task out{std::move(late->what)};
         aside_.erase(late);
@@ -62,8 +63,8 @@ void worker_pool::wait(std::unique_lock<std::mutex>& held) {
     if (aside_.empty()) return changed_.wait(held);
     const auto next = std::ranges::min_element(aside_, {}, &late_job::until)->until;
     // A clock that is no real one is looked at now and then.
-    changed_.wait_for(held, std::clamp<time>(next - clock_.monotonic(), time{0},
-                                             std::chrono::seconds{10}));
+    changed_.wait_for(
+        held, std::clamp<time>(next - clock_.monotonic(), time{0}, std::chrono::seconds{10}));
 }
 
 auto worker_pool::take(std::unique_lock<std::mutex>& held) -> std::optional<task> {

@@ -11,7 +11,7 @@ import sys
 import threading
 import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../peers"))
 import controller  # noqa: E402
 import golden  # noqa: E402
 import service  # noqa: E402

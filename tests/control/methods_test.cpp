@@ -134,7 +134,9 @@ TEST(Methods, what_may_wait_for_a_disk_is_known_before_it_is_carried_out) {
         const auto seen =
             s.service().look_at(*encode(s.request(name, call.payload, call.key)), s.now());
         EXPECT_EQ(seen.writes, !looks.contains(name)) << name;
-        if (seen.writes) { EXPECT_EQ(seen.until, s.clock.monotonic() + 5001ms) << name; }
+        if (seen.writes) {
+            EXPECT_EQ(seen.until, s.clock.monotonic() + 5001ms) << name;
+        }
     }
     // What is refused anyhow waits for nothing.
     auto late = s.request("create_session");
