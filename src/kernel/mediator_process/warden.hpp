@@ -1,11 +1,11 @@
 // Three processes, one below the other, so that nothing outlives a mediation: the worker has the
-// servers for children, and a warden has whatever is left when the one below it has gone, however it
-// went. There are two wardens, so that one process is left whichever two are killed at once.
+// servers for children, and a warden has whatever is left when the one below it has gone, however
+// it went. There are two wardens, so that one process is left whichever two are killed at once.
 //
 // Guarantees: a signal to end reaches the worker once; when the worker has ended, every descendant
-// of all three is killed and reaped before the outer warden ends with the worker's status. A warden's
-// death is a SIGTERM to the one below it, and with `dies_with_parent` the death of whoever started
-// the outer one is one to that.
+// of all three is killed and reaped before the outer warden ends with the worker's status. A
+// warden's death is a SIGTERM to the one below it, and with `dies_with_parent` the death of whoever
+// started the outer one is one to that.
 #pragma once
 #include <functional>
 #include <glove/base/error.hpp>
