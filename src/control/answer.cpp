@@ -1,3 +1,4 @@
+// A refusal travels as its code and its fixed message; `why` goes to the service's own log only.
 #include <array>
 #include <glove/control/answer.hpp>
 

@@ -1,3 +1,4 @@
+// What is not known is refused, whether or not this build has the backend.
 #include "control/backend_rules.hpp"
 #include "ssh/fingerprint.hpp"
 #include <algorithm>

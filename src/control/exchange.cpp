@@ -1,3 +1,4 @@
+// Never blocks, never reads more than one frame; the service's own time is not the client's.
 #include "control/exchange.hpp"
 #include <algorithm>
 #include <cerrno>

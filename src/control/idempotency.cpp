@@ -1,3 +1,4 @@
+// Two requests with one key never run at the same time; what is running is never forgotten.
 #include <algorithm>
 #include <condition_variable>
 #include <glove/control/idempotency.hpp>

@@ -1,3 +1,4 @@
+// The work for a byte does not grow with the number of literals, which are bounded by their bytes.
 #include "control/literal_matcher.hpp"
 
 namespace glove::control {

@@ -1,3 +1,4 @@
+// Decodes strictly: a record is what the codec would write, or it is refused.
 #include "control/receipt_record.hpp"
 
 #include "control/refinement_fields.hpp"

@@ -1,3 +1,4 @@
+// Looks and never signals; without proof of its end, what became of a process is unknown.
 #include <glove/base/numbers.hpp>
 #include <glove/control/recorded_processes.hpp>
 #include <glove/sys/files.hpp>

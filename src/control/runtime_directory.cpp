@@ -1,3 +1,4 @@
+// The directory is kept open and is the caller's alone; the socket is never open to anybody else.
 #include <cerrno>
 #include <fcntl.h>
 #include <glove/base/wipe.hpp>

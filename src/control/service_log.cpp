@@ -1,3 +1,4 @@
+// A line is written whole or not at all; lines that found no room are counted and told.
 #include <cerrno>
 #include <glove/control/service_log.hpp>
 #include <glove/sys/clock.hpp>

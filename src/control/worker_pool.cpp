@@ -1,3 +1,4 @@
+// A fixed number of threads, which are joined at the end; never more requests than connections.
 #include "control/worker_pool.hpp"
 #include <utility>
 

@@ -1,3 +1,4 @@
+// A part is there when its settings are, or the service does not start.
 #include "daemon/composition.hpp"
 #include <glove/adapters/sage.hpp>
 #include <glove/sys/files.hpp>

@@ -1,3 +1,4 @@
+// Nothing is ever written over; what differs is found before anything is made.
 #include "daemon/init_state.hpp"
 #include <cerrno>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// Looks at nothing but the words; what is not known or comes twice is an error that names it.
 #include "daemon/options.hpp"
 #include <algorithm>
 #include <array>
