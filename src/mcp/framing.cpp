@@ -25,6 +25,7 @@ line_reader::buffer::~buffer() {
     if (!spare || text.capacity() <= std::max(kept, spare->text_.capacity())) return;
     text.clear();
     spare->text_ = std::move(text);
+    spare->touched_ = touched;
 }
 
 auto spare_buffer::is_held() const noexcept -> bool { return text_.capacity() > kept; }
@@ -33,18 +34,21 @@ auto line_reader::line::share(std::string_view part) const -> shared_text {
     if (from == nullptr || part.size() < least_shared ||
         from->buffer_->touched / most_kept > part.size())
         return {nullptr, part};
-    return {from->buffer_, part};
+    return {from->buffer_, part, from->buffer_->touched};
 }
 
 // What has not been taken goes on in `room`.
-void line_reader::begin_anew(std::string room) {
+void line_reader::begin_anew(std::string room, std::size_t touched) {
     room.clear();
     if (held_bytes() > 0) room.append(buffer_->text, begin_);
     const auto held = room.size();
     if (held <= kept && small_ && small_.use_count() == 1 && room.capacity() <= kept) {
         buffer_ = std::move(small_);
         buffer_->text.assign(room);
-    } else buffer_ = std::make_shared<buffer>(std::move(room), spare_);
+    } else {
+        buffer_ = std::make_shared<buffer>(std::move(room), spare_);
+        buffer_->touched = touched;
+    }
     buffer_->touched = std::max(buffer_->touched, held);
     scanned_ -= begin_;
     begin_ = 0;
@@ -67,10 +71,12 @@ void line_reader::make_room(std::size_t bytes) {
     if (!large) return text.reserve(wanted);
     const auto whole = std::max(held, longest_) + 2 + bytes;
     std::string room;
-    if (spare_) room.swap(spare_->text_);
+    std::size_t touched = 0;
+    if (spare_) room.swap(spare_->text_), std::swap(touched, spare_->touched_);
+    if (room.capacity() < whole) touched = 0; // it becomes another one
     room.reserve(whole);
     auto small = buffer_;
-    begin_anew(std::move(room));
+    begin_anew(std::move(room), touched);
     if (small->text.capacity() <= kept) small_ = std::move(small);
 }
 
@@ -176,6 +182,7 @@ auto line_queue::with_end(std::string message) -> entry {
 void line_queue::add(entry made) {
     if (!made.has_key && !lines_.empty()) made.key = lines_.back().key;
     bytes_ += made.bytes();
+    beyond_ += made.beyond();
     lines_.push_back(std::move(made));
 }
 
@@ -212,6 +219,7 @@ void line_queue::written(std::size_t bytes) {
     while (!lines_.empty() && written_ >= lines_.front().bytes()) {
         written_ -= lines_.front().bytes();
         taken_back_ -= lines_.front().bytes() == 0 ? 1 : 0;
+        beyond_ -= lines_.front().beyond();
         lines_.pop_front();
     }
 }

@@ -165,6 +165,21 @@ TEST(LineReader, AShortPartAndOneThatKeepsMuchMoreThanItHasAreNotShared) {
     EXPECT_FALSE(alone.share(alone.text).owner);
 }
 
+TEST(LineQueue, CountsTheMemoryThatASharedPartKeeps) {
+    line_reader reader;
+    reader.feed(std::string(200'000, 'x') + "\n");
+    const auto line = reader.next();
+    line_queue queue;
+    queue.push("head", line->share(line->text.substr(0, 50'000)), "tail");
+    EXPECT_EQ(queue.bytes(), 50'009U);
+    EXPECT_EQ(queue.kept_bytes(), 50'009U + 150'001U);
+    queue.push("head", {nullptr, line->text}, "tail"); // another keeps it
+    EXPECT_EQ(queue.kept_bytes() - queue.bytes(), 150'001U);
+    sys::unique_fd null{::open("/dev/null", O_WRONLY | O_CLOEXEC)};
+    EXPECT_EQ(queue.flush(null), line_queue::state::empty);
+    EXPECT_EQ(queue.kept_bytes(), 0U);
+}
+
 TEST(LineReader, WhatIsSharedOfATooLongLineIsNotCutOut) {
     line_reader reader{20'000};
     const std::string large(20'000, 'l');
@@ -203,6 +218,25 @@ TEST(SpareBuffer, HoldsOneLargeBufferForTheNextLongMessage) {
     pass(first);
     EXPECT_FALSE(first.next());
     EXPECT_TRUE(spare->is_held());
+}
+
+TEST(SpareBuffer, IsAsMuchMemoryAsItEverWas) {
+    const auto spare = std::make_shared<mcp::spare_buffer>();
+    const auto shares = [&](std::size_t bytes) {
+        line_reader reader;
+        reader.use(spare);
+        for (std::size_t held = 0; held < bytes; held += 100'000)
+            (void)reader.next(), reader.feed(std::string(100'000, 'x'));
+        reader.feed("\n");
+        const auto line = reader.next();
+        return line->share(line->text).owner != nullptr;
+    };
+    EXPECT_TRUE(shares(400'000));
+    EXPECT_TRUE(shares(4'000'000));
+    EXPECT_FALSE(shares(400'000)); // would keep the four million
+    EXPECT_TRUE(shares(1'100'000));
+    spare->give_back();
+    EXPECT_TRUE(shares(400'000));
 }
 
 TEST(LineReader, ALineWithoutEndCostsNoMemory) {

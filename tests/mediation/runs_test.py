@@ -30,6 +30,10 @@ def by_shell(tool, **arguments):
     return f"printf %s {shlex.quote(text)} | {BRIDGE}"
 
 
+# The largest of the agents works for ten seconds before it says a word; the machine may be shared.
+PATIENCE = 3 * inside.PATIENCE
+
+
 class Runs(egress_case.Case, mediation_case.Case):
     # What an agent needs beyond its profile so that it calls tools without asking.
     MORE = {"claude": ["--allowedTools", "mcp__glove"]}
@@ -54,7 +58,7 @@ class Runs(egress_case.Case, mediation_case.Case):
         settings = {**environment, **self.SETTINGS.get(name, {})}
         told = [word for setting in settings.items() for word in ("--env", "=".join(setting))]
         rules = [*self.upstream("a", *self.actor()), "--allow", "a.act", "--allow-arg", "a.act:words=good-"]
-        done = self.run_with([f"localhost:{model.port}"], *command, extra=[*flags, *told, *rules])
+        done = self.run_with([f"localhost:{model.port}"], *command, extra=[*flags, *told, *rules], timeout=PATIENCE)
         self.assertEqual(done.status, 0, done)
         self.assertEqual(len(model.told), 1 + len(script), done)
         return model

@@ -22,6 +22,7 @@ inline constexpr std::size_t longest_message = 16UL << 20; // bytes of a line, w
 struct shared_text {
     std::shared_ptr<const void> owner;
     std::string_view text;
+    std::size_t keeps = 0; // bytes of memory that are the owner's for this text alone
 };
 
 // One large buffer that readers use one after the other: its memory is not asked for anew with each
@@ -29,11 +30,12 @@ struct shared_text {
 class spare_buffer {
 public:
     [[nodiscard]] auto is_held() const noexcept -> bool;
-    void give_back() { std::string{}.swap(text_); }
+    void give_back() { std::string{}.swap(text_), touched_ = 0; }
 
 private:
     friend class line_reader;
     std::string text_;
+    std::size_t touched_ = 0; // of it
 };
 
 class line_reader {
@@ -81,7 +83,7 @@ private:
         std::shared_ptr<spare_buffer> spare;
     };
     void make_room(std::size_t bytes);
-    void begin_anew(std::string room);
+    void begin_anew(std::string room, std::size_t touched = 0);
     void bound_partial_line();
     void rest();
     [[nodiscard]] auto take(std::size_t end) -> line;
@@ -115,6 +117,8 @@ public:
     // ignores SIGPIPE: a peer that has gone is `broken`.
     [[nodiscard]] auto flush(sys::fd_ref to) -> state;
     [[nodiscard]] auto bytes() const noexcept -> std::size_t { return bytes_; }
+    // The memory of all that: more than its bytes where a text keeps more than itself.
+    [[nodiscard]] auto kept_bytes() const noexcept -> std::size_t { return bytes_ + beyond_; }
 
 private:
     struct rest {
@@ -131,6 +135,11 @@ private:
             return head.size() + (has_end ? 0 : 1) +
                    (more ? more->body.text.size() + more->tail.size() : 0);
         }
+        [[nodiscard]] auto beyond() const noexcept -> std::size_t {
+            return more && more->body.keeps > more->body.text.size()
+                       ? more->body.keeps - more->body.text.size()
+                       : 0;
+        }
     };
     void written(std::size_t bytes);
     [[nodiscard]] static auto with_end(std::string message) -> entry;
@@ -140,6 +149,7 @@ private:
     std::size_t taken_back_ = 0; // of the entries, which are empty
     std::size_t written_ = 0;    // of the first, with its end
     std::size_t bytes_ = 0;
+    std::size_t beyond_ = 0; // memory that is kept for no byte of them
 };
 
 } // namespace glove::mcp

@@ -29,8 +29,9 @@ void service::to_agent(session_id to, std::string message) {
 void service::to_agent(session_id to, std::string head, mcp::shared_text body, std::string tail) {
     auto& agent = agents_[to];
     if (!agent.open) return;
-    memory_ += head.size() + body.text.size() + tail.size() + 1;
+    const auto before = agent.queue.kept_bytes();
     agent.queue.push(std::move(head), std::move(body), std::move(tail));
+    memory_ += agent.queue.kept_bytes() - before;
     if (!std::exchange(agent.queued, true)) agents_to_flush_.push_back(to);
 }
 
@@ -193,7 +194,7 @@ void service::watch_agent(std::size_t which) {
 auto service::memory_of_agent(std::size_t which) const -> std::size_t {
     const auto& agent = agents_[which];
     if (!agent.open) return 0;
-    return agent.queue.bytes() + agent.reader.held_bytes() +
+    return agent.queue.kept_bytes() + agent.reader.held_bytes() +
            gate_->held_bytes(static_cast<session_id>(which));
 }
 
