@@ -24,7 +24,7 @@ inline constexpr std::chrono::milliseconds most_exchange{60'000};
 struct server_settings {
     std::chrono::milliseconds exchange{
         5'000}; // for a client to send its request and take the answer
-    std::size_t connections = 64;
+    std::size_t connections = 128;
     std::size_t workers = 4;
     // Frames above 64 KiB that are held at one time; others wait before they are read.
     std::size_t large_frames = 8;
