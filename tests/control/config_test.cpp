@@ -157,7 +157,8 @@ TEST(ServiceConfig, no_two_members_name_one_file) {
                 << name;
         EXPECT_EQ(step(with_member(all, "", name, "/other/control-audit.jsonl")), "") << name;
     }
-    const auto runtime = tree_of(full).find("runtime_directory")->as_string();
+    const auto tree = tree_of(full);
+    const auto* const runtime = tree.find("runtime_directory")->as_string();
     ASSERT_NE(runtime, nullptr);
     for (const auto* name : paths) {
         if (string_view{name} == "runtime_directory") continue;
