@@ -28,7 +28,7 @@ using either = std::variant<const control::resource_envelope*, const control::re
     std::vector<either> out;
     for (const auto& each : page.envelopes) out.emplace_back(&each);
     for (const auto& each : page.refinement_envelopes) out.emplace_back(&each);
-    std::ranges::stable_sort(out, {}, sequence_of);
+    std::ranges::sort(out, {}, sequence_of);
     return out;
 }
 
