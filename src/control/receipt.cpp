@@ -3,6 +3,7 @@
 #include "supervisor/refusal.hpp"
 #include <glove/sys/files.hpp>
 #include <glove/wire/digest.hpp>
+#include <glove/wire/words.hpp>
 
 namespace glove::control {
 
@@ -13,12 +14,6 @@ using supervisor::member_of;
 using supervisor::refuse;
 
 namespace {
-
-template<class Words, class E> [[nodiscard]] auto name_of(const Words& words, E of) noexcept {
-    for (const auto& w : words)
-        if (w.means == of) return w.name;
-    return std::string_view{};
-}
 
 [[nodiscard]] auto check_authority(const resource_receipt& of, const wire::place& at) -> result<> {
     const bool remote = of.backend == backend_kind::remote_linux_container;
@@ -119,11 +114,13 @@ void put(wire::digest_encoder& out, const std::vector<retained_change_receipt>& 
 } // namespace
 
 auto to_string(termination_cause of) noexcept -> std::string_view {
-    return name_of(cause_words, of);
+    return wire::name_in(cause_words, of);
 }
-auto to_string(mechanism of) noexcept -> std::string_view { return name_of(mechanism_words, of); }
+auto to_string(mechanism of) noexcept -> std::string_view {
+    return wire::name_in(mechanism_words, of);
+}
 auto to_string(observation_authority of) noexcept -> std::string_view {
-    return name_of(authority_words, of);
+    return wire::name_in(authority_words, of);
 }
 
 auto linux_mechanisms() noexcept -> enforcement_mechanisms {

@@ -1,5 +1,6 @@
 // The field tables of receipts and their envelopes, in canonical order. The tests break each row.
 #pragma once
+#include "control/cause_words.hpp"
 #include "supervisor/plan_fields.hpp"
 #include <glove/control/receipt.hpp>
 
@@ -9,17 +10,6 @@ inline constexpr std::size_t most_projections = supervisor::most_projections;
 inline constexpr std::size_t most_retained = supervisor::most_grants;
 inline constexpr std::uint64_t most_changes = 100'000; // of one exposure, of all kinds together
 
-inline constexpr wire::word<termination_cause> cause_words[] = {
-    {"exited", termination_cause::exited},
-    {"signaled", termination_cause::signaled},
-    {"cpu_time_limit", termination_cause::cpu_time_limit},
-    {"memory_limit", termination_cause::memory_limit},
-    {"pid_limit", termination_cause::pid_limit},
-    {"wall_time_limit", termination_cause::wall_time_limit},
-    {"disk_limit", termination_cause::disk_limit},
-    {"terminal_output_limit", termination_cause::terminal_output_limit},
-    {"supervisor_error", termination_cause::supervisor_error},
-};
 inline constexpr wire::word<mechanism> mechanism_words[] = {
     {"unavailable", mechanism::unavailable},
     {"rlimit", mechanism::rlimit},

@@ -3,18 +3,11 @@
 #include "control/session_fields.hpp"
 #include "control/session_rules.hpp"
 #include <glove/wire/crypto.hpp>
+#include <glove/wire/words.hpp>
 
 namespace glove::control {
 
 namespace {
-
-template<class E, std::size_t N>
-[[nodiscard]] constexpr auto name_in(const wire::word<E> (&words)[N], E means) noexcept
-    -> std::string_view {
-    for (const auto& w : words)
-        if (w.means == means) return w.name;
-    return {};
-}
 
 [[nodiscard]] constexpr auto from(session_state first, session_state is) noexcept -> bool {
     return is >= first;
@@ -56,9 +49,11 @@ void put_states(wire::digest_encoder& out, const session_record& of) {
 
 } // namespace
 
-auto to_string(session_state of) noexcept -> std::string_view { return name_in(state_words, of); }
+auto to_string(session_state of) noexcept -> std::string_view {
+    return wire::name_in(state_words, of);
+}
 auto to_string(intent_disposition of) noexcept -> std::string_view {
-    return name_in(disposition_words, of);
+    return wire::name_in(disposition_words, of);
 }
 
 auto record_hash(const session_record& of) -> result<std::string> {

@@ -1,8 +1,11 @@
 // Enumerators and words of session records as they stand there.
 #pragma once
+#include "control/cause_words.hpp"
+#include <array>
 #include <glove/control/lifecycle.hpp>
 #include <glove/control/session_record.hpp>
 #include <glove/wire/fields.hpp>
+#include <iterator>
 
 namespace glove::control {
 
@@ -19,18 +22,12 @@ inline constexpr wire::word<intent_disposition> disposition_words[] = {
     {"expired", intent_disposition::expired},
 };
 // Empty while the session has not ended that way.
-inline constexpr wire::word<std::string_view> recorded_cause_words[] = {
-    {"", ""},
-    {"exited", "exited"},
-    {"signaled", "signaled"},
-    {"cpu_time_limit", "cpu_time_limit"},
-    {"memory_limit", "memory_limit"},
-    {"pid_limit", "pid_limit"},
-    {"wall_time_limit", "wall_time_limit"},
-    {"disk_limit", "disk_limit"},
-    {"terminal_output_limit", "terminal_output_limit"},
-    {"supervisor_error", "supervisor_error"},
-};
+inline constexpr auto recorded_cause_words = [] {
+    std::array<wire::word<std::string_view>, 1 + std::size(cause_words)> out{};
+    for (std::size_t i = 0; i < std::size(cause_words); ++i)
+        out[i + 1] = {cause_words[i].name, cause_words[i].name};
+    return out;
+}();
 inline constexpr auto recorded_failure_words = [] {
     std::array<wire::word<std::string_view>, 1 + failures.size()> out{};
     for (std::size_t i = 0; i < failures.size(); ++i)

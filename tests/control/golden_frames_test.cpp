@@ -18,7 +18,7 @@ using std::string;
 auto filled(string text) -> string {
     const std::map<string, string> values{
         {"@SECRET@", string(64, 'a')},   {"@PLAN_DIGEST@", string(64, 'b')},
-        {"@SCOPE@", string(64, 'd')},    {"@PROJECT@", "/srv/work/proj"},
+        {"@SCOPE@", string(64, 'd')},    {"@PROJECT@", "/srv/proj"},
         {"@DEADLINE@", "1893456000000"}, {"@PLAN_EXPIRES@", "1893456000001"},
         {"@CREATED@", "1893456000002"},  {"@EXPOSURE_EXPIRES@", "1893456000003"},
     };

@@ -122,7 +122,7 @@ public:
 class whole_service {
 public:
     whole_service() {
-        std::filesystem::create_directories(folder_.path() + "/work/proj");
+        std::filesystem::create_directories(folder_.path() + "/code/proj");
         auto rules = accepting_rules();
         rules.path_aliases.front().host_path = folder_.directory("aliased");
         policy_.emplace(take(supervisor::session_policy::freeze(std::move(rules))));
@@ -134,7 +134,7 @@ public:
         exposures_ =
             take(control::exposure_store::open(*exposure_file_,
                                                take(supervisor::exposure_policy::freeze(
-                                                   usual_exposure_rules(folder_.path() + "/work"))),
+                                                   usual_exposure_rules(folder_.path() + "/code"))),
                                                clock));
         receipts_.emplace(
             [this]() -> result<std::unique_ptr<journal::storage>> {
@@ -186,7 +186,7 @@ public:
         return answer(request(method, payload, std::move(key)));
     }
 
-    [[nodiscard]] auto project() const -> std::string { return folder_.path() + "/work/proj"; }
+    [[nodiscard]] auto project() const -> std::string { return folder_.path() + "/code/proj"; }
     [[nodiscard]] auto key_id() const -> std::string { return receipts_->key_id(); }
     [[nodiscard]] auto genesis() const -> std::string {
         return R"({"key_id":")" + key_id() + R"(","sequence":0,"head_hmac":")" + digits('0') +
