@@ -19,6 +19,7 @@ import service  # noqa: E402
 KILLS = 500 if os.environ.get("GLOVE_SOAK") == "1" else 30
 KILLS_OF_ONE = 10  # then another service begins with empty journals
 THREADS = 4
+REQUESTS = 700  # of one thread to one service, which keeps at most 1,024 sessions and as many exposures
 DIGEST = "c" * 64
 JOURNALS = ("sessions.journal", "path-exposures.journal")
 
@@ -49,7 +50,7 @@ class Crash(unittest.TestCase):
         return Asked("revoke_path_exposure", f"revoke-{name}", {"exposure_id": before, "generation": 1}, before)
 
     def work(self, thread):
-        while not self.over.is_set():
+        while not self.over.is_set() and self.numbers[thread] < REQUESTS:
             asked = self.requests(thread, self.numbers[thread])
             self.numbers[thread] += 1
             with self.lock:
