@@ -34,6 +34,8 @@ if(GLOVE_SANITIZE)
   target_compile_options(glove_flags INTERFACE
     -fsanitize=${GLOVE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(glove_flags INTERFACE -fsanitize=${GLOVE_SANITIZE})
+  # The two compilers tell it in different ways.
+  target_compile_definitions(glove_flags INTERFACE GLOVE_SANITIZED)
 else()
   target_compile_definitions(glove_flags INTERFACE $<$<NOT:$<CONFIG:Debug>>:_FORTIFY_SOURCE=2>)
 endif()
