@@ -29,7 +29,8 @@ struct record {
 // `line` is without its newline. Steps: log.line, and those of the JSON reader and the field table.
 [[nodiscard]] auto read_record(std::string_view line) -> result<record>;
 
-// Cuts what is read, piece by piece, into lines.
+// Cuts what is read, piece by piece, into lines. One of nothing but spaces is what is left of one
+// that could not be written whole: it is counted, and not taken.
 class line_cutter {
 public:
     struct line {
