@@ -145,10 +145,10 @@ auto gateway::state::read_call(const wire::json::slice* params, asked_tool& into
 // But for what is counted.
 auto gateway::state::judge(const tool& called, const wire::json::value* arguments) const
     -> policy::verdict {
-    policy::verdict out{.allowed = false, .rule = called.refusal};
+    policy::verdict verdict{.allowed = false, .rule = called.refusal};
     if (called.refusal.empty()) out = parts.rules.decides({called.server, called.name}, arguments);
-    if (out.allowed && !called.shown) return {false, "the tool is not offered"};
-    return out;
+    if (verdict.allowed && !called.shown) return {false, "the tool is not offered"};
+    return verdict;
 }
 
 void gateway::state::refuse_unknown(session_id from, std::string_view id, std::string_view name,

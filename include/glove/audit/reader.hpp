@@ -42,6 +42,7 @@ public:
     // Bytes of a line without an end are held.
     [[nodiscard]] auto is_torn() const noexcept -> bool { return !held_.empty() || skipping_; }
     [[nodiscard]] auto next_number() const noexcept -> std::uint64_t { return number_; }
+    [[nodiscard]] auto held_bytes() const noexcept -> std::size_t { return held_.size(); }
     // The file was cut back to its last whole line.
     void drop_torn() noexcept {
         held_.clear();
