@@ -146,7 +146,8 @@ auto gateway::state::read_call(const wire::json::slice* params, asked_tool& into
 auto gateway::state::judge(const tool& called, const wire::json::value* arguments) const
     -> policy::verdict {
     policy::verdict verdict{.allowed = false, .rule = called.refusal};
-    if (called.refusal.empty()) out = parts.rules.decides({called.server, called.name}, arguments);
+    if (called.refusal.empty())
+        verdict = parts.rules.decides({called.server, called.name}, arguments);
     if (verdict.allowed && !called.shown) return {false, "the tool is not offered"};
     return verdict;
 }
