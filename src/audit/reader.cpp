@@ -125,8 +125,9 @@ void line_cutter::feed(std::string_view bytes, const std::function<void(const li
             return;
         }
         if (skipping_) take({{}, number_, true});
-        else if (held_.empty()) take({part, number_, false});
-        else take({held_ += part, number_, false});
+        else if (const auto whole = held_.empty() ? part : std::string_view{held_ += part};
+                 whole.find_first_not_of(' ') != whole.npos)
+            take({whole, number_, false});
         held_.clear();
         skipping_ = false;
         ++number_;

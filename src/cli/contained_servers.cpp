@@ -2,11 +2,11 @@
 // carried out, by the `glove exec` that starts the server. Nothing here starts a server, and no
 // server that is to be contained is left without.
 #include "cli/contained_servers.hpp"
+#include "cli/server_parts.hpp"
 #include "cli/values.hpp"
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <filesystem>
 #include <glove/base/text.hpp>
 #include <glove/container/launch.hpp>
 #include <glove/container/plan.hpp>
@@ -128,11 +128,6 @@ constexpr std::array<std::string_view, 2> own_variables{"XDG_CONFIG_HOME", "XDG_
     return out;
 }
 
-[[nodiscard]] auto real_of(const std::string& path) -> std::string {
-    auto where = container::resolve(path);
-    return where ? std::move(where->real) : path;
-}
-
 [[nodiscard]] auto is_bound(const container::plan& plan, const std::string& path) -> bool {
     return std::ranges::any_of(plan.tree, [&](const container::tree_entry& entry) {
         return entry.kind == container::entry_kind::bind && sys::holds(entry.path, path);
@@ -204,23 +199,11 @@ void note_unseen_words(const mcp::upstream_wish& server, const container::plan& 
     return {};
 }
 
-// Of what a server is made: what it executes, and what that needs.
-[[nodiscard]] auto made_of(const mcp::upstream_wish& server) -> words_of {
-    const auto& with = *server.perimeter;
-    words_of out{with.program};
-    out.insert(out.end(), with.needs.begin(), with.needs.end());
-    out.insert(out.end(), with.directories.begin(), with.directories.end());
-    for (const auto& word : std::span{server.argv}.subspan(1))
-        if (word.starts_with('/') && std::filesystem::is_regular_file(real_of(word)))
-            out.push_back(word);
-    return out;
-}
-
 // What one server may change, another must not be made of: it would get that one's variables and
 // grants. A grant inside of a directory changes that directory too.
 [[nodiscard]] auto check_neighbours(const mcp::upstream_wish& server, const mediation_wish& wish)
     -> result<> {
-    const auto parts = made_of(server);
+    const auto parts = parts_of(server);
     for (const auto& other : wish.what.upstreams) {
         if (&other == &server) continue;
         auto met = held_by(other.grants.write, parts);

@@ -16,6 +16,7 @@ struct mediation_words {
     std::vector<std::string> upstreams, files, upstream_environment;
     std::vector<std::string> upstream_read, upstream_write, upstream_egress; // of contained ones
     bool contain = false;
+    std::vector<std::string> changeable; // of `glove run`
     policy::wish rules;
     std::string relay; // a list with commas
     std::string names; // empty: qualified

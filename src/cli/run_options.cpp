@@ -1,6 +1,7 @@
 // Options to a request. Only the environment is looked at, and for --path the caller's programs.
 #include "cli/run_options.hpp"
 #include "cli/profile_options.hpp"
+#include "cli/server_parts.hpp"
 #include "cli/values.hpp"
 #include <algorithm>
 #include <cstdlib>
@@ -165,6 +166,19 @@ void offer_tools(const host::run_profile& from, run_words& words) {
     if (!tools.note.empty()) profile.notes.emplace_back(tools.note);
 }
 
+// In the order of the servers.
+[[nodiscard]] auto server_files_of(const mediation_words& words, mediation_wish& wish)
+    -> result<std::vector<run::server_files>> {
+    std::vector<run::server_files> out;
+    for (const auto& name : words.changeable)
+        if (find_upstream(wish, name) == nullptr)
+            return no_such_upstream("--upstream-changeable " + name, name, wish);
+    for (const auto& server : wish.what.upstreams)
+        out.push_back({.parts = parts_of(server),
+                       .changeable = std::ranges::count(words.changeable, server.name) != 0});
+    return out;
+}
+
 [[nodiscard]] auto complete_mediation(run_words& words, const host::run_profile* wish) -> result<> {
     auto& profile = words.request.profile;
     std::vector<std::string> writable;
@@ -178,9 +192,11 @@ void offer_tools(const host::run_profile& from, run_words& words) {
         profile.notes.emplace_back("with --net sealed the command speaks with its tools on "
                                    "standard input and output, as by --agent-transport stdio");
     if (!on_streams && wish != nullptr && wish->tools != nullptr) offer_tools(*wish, words);
+    GLOVE_TRY(auto servers, server_files_of(words.mediation, mediation));
     words.request.mediation = run::mediation_request{.what = std::move(mediation.what),
                                                      .on_streams = on_streams,
-                                                     .files = std::move(mediation.files)};
+                                                     .files = std::move(mediation.files),
+                                                     .servers = std::move(servers)};
     return {};
 }
 
@@ -192,6 +208,8 @@ void declare_contained(CLI::App& app, const contained_verb& verb, run_words& wor
     declare_grants(app, words);
     if (verb.mediated) {
         declare_mediation(app, words.mediation);
+        repeatable(app, "--upstream-changeable", words.mediation.changeable, "UP",
+                   "A server that the command may change, as is meant (repeatable)");
         app.add_option("--agent-transport", words.transport,
                        "bridge (default): by a socket inside; stdio: on its own streams")
             ->type_name("WAY")

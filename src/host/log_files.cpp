@@ -89,13 +89,17 @@ auto log_file::open(const std::string& path, bool asked) -> result<log_file> {
 
 auto log_file::read(const std::function<void(const audit::line_cutter::line&)>& take) -> result<> {
     struct ::stat facts{};
-    // An append that failed is taken back to the last whole line.
-    if (::fstat(file_.get(), &facts) == 0 && S_ISREG(facts.st_mode) &&
-        std::cmp_less(facts.st_size, offset_)) {
-        lines_.drop_torn();
-        offset_ = static_cast<std::uint64_t>(facts.st_size);
-        if (::lseek(file_.get(), facts.st_size, SEEK_SET) < 0)
-            return fail_os("log.read", errno, path_);
+    // An append that failed is taken back to the last whole line, or what there is of it is made
+    // white space: half a line is read again.
+    if (::fstat(file_.get(), &facts) == 0 && S_ISREG(facts.st_mode)) {
+        const auto size = static_cast<std::uint64_t>(facts.st_size);
+        const auto from = std::min(size, offset_ - lines_.held_bytes());
+        if (from < offset_ && size != offset_) {
+            lines_.drop_torn();
+            offset_ = from;
+            if (::lseek(file_.get(), static_cast<::off_t>(from), SEEK_SET) < 0)
+                return fail_os("log.read", errno, path_);
+        }
     }
     std::vector<char> bytes(64UL * 1024);
     for (;;) {

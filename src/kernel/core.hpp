@@ -205,6 +205,19 @@ struct gateway::state {
 
     // tool_calls.cpp
     void call_tool(session_id from, const mcp::message& what);
+    // The params of a call.
+    struct asked_tool {
+        std::string_view name;
+        const wire::json::slice* arguments = nullptr;
+        const wire::json::slice* meta = nullptr;
+    };
+    [[nodiscard]] auto read_call(const wire::json::slice* params, asked_tool& into)
+        -> std::string_view; // a complaint
+    [[nodiscard]] auto judge(const tool& called, const wire::json::value* arguments) const
+        -> policy::verdict;
+    void refuse_unknown(session_id from, std::string_view id, std::string_view name,
+                        const std::string* arguments);
+    void send_call(call& made, const asked_tool& asked);
     [[nodiscard]] auto take_arguments(const wire::json::slice* from, wire::json::value* tree)
         -> std::string_view; // a complaint
     void finish_tool(call& of, const mcp::message& answer);

@@ -7,6 +7,8 @@ namespace glove::kernel {
 
 namespace {
 
+constexpr std::size_t half_of_call_id = 16;
+
 // The text's room is kept from one event to the next.
 void put(std::optional<std::string>& to, std::string_view text) {
     if (text.empty()) to.reset();
@@ -17,9 +19,13 @@ void put(std::optional<std::string>& to, std::string_view text) {
 } // namespace
 
 recorder::recorder(audit::batching_sink& sink, std::string run, std::uint64_t call_prefix)
-    : sink_{sink}, prefix_{call_prefix} {
+    : sink_{sink} {
     intent_.run = run;
     outcome_.run = std::move(run);
+    for (auto* const each : {&intent_, &outcome_}) {
+        each->call.resize(2 * half_of_call_id);
+        put_hexadecimal(each->call.data(), call_prefix);
+    }
 }
 
 void recorder::put_arguments(std::optional<std::string>& to, const std::string& text) {
@@ -44,7 +50,7 @@ auto recorder::stage(const entry& what) -> bool {
     put(event.error, what.why);
     event.timestamp_ns = wall_.count();
     event.latency_ns = what.latency.count();
-    put_call_id(event.call, prefix_, what.number);
+    put_hexadecimal(event.call.data() + half_of_call_id, what.number);
     if (problem_) return false;
     if (auto staged = sink_.stage(event); !staged) {
         problem_ = staged.error();

@@ -40,7 +40,7 @@ private:
 
     audit::batching_sink& sink_;
     audit::event intent_, outcome_; // apart, so that each keeps its room
-    std::uint64_t prefix_, last_number_ = 0;
+    std::uint64_t last_number_ = 0;
     std::chrono::nanoseconds wall_{};
     bool staged_ = false; // since the last commit
     std::optional<error> problem_;

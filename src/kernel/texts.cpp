@@ -85,14 +85,9 @@ auto read_id(std::string_view token) -> given_id {
     return out;
 }
 
-void put_call_id(std::string& out, std::uint64_t prefix, std::uint64_t number) {
+void put_hexadecimal(char* to, std::uint64_t number) noexcept {
     constexpr std::string_view digits = "0123456789abcdef";
-    out.resize(32);
-    auto* const text = out.data();
-    for (std::size_t i = 0; i < 16; ++i) {
-        text[15 - i] = digits[prefix >> (4 * i) & 15U];
-        text[31 - i] = digits[number >> (4 * i) & 15U];
-    }
+    for (int shift = 60; shift >= 0; shift -= 4) *to++ = digits[number >> shift & 15U];
 }
 
 } // namespace glove::kernel

@@ -25,7 +25,7 @@ struct given_id {
 };
 [[nodiscard]] auto read_id(std::string_view token) -> given_id; // number 0: not one of Glove's
 
-// 32 hexadecimal digits.
-void put_call_id(std::string& out, std::uint64_t prefix, std::uint64_t number);
+// 16 digits.
+void put_hexadecimal(char* to, std::uint64_t number) noexcept;
 
 } // namespace glove::kernel

@@ -130,45 +130,77 @@ auto gateway::state::take_arguments(const wire::json::slice* from, wire::json::v
     return {};
 }
 
-void gateway::state::call_tool(session_id from, const mcp::message& what) {
-    const auto invalid = [&](std::string_view words) {
-        refuse(from, what.id, code::invalid_params, words);
-    };
-    const auto* name = agent_reader.member(what.params, "name");
-    if (name == nullptr || name->type != kind::string)
-        return invalid("params.name must be a string");
-    if (agent_reader.member(what.params, "task") != nullptr)
-        return invalid("tasks are not offered");
-    const auto* meta = agent_reader.member(what.params, "_meta");
-    if (const auto complaint = check_meta(meta); !complaint.empty()) return invalid(complaint);
+auto gateway::state::read_call(const wire::json::slice* params, asked_tool& into)
+    -> std::string_view {
+    const auto* name = agent_reader.member(params, "name");
+    if (name == nullptr || name->type != kind::string) return "params.name must be a string";
+    if (agent_reader.member(params, "task") != nullptr) return "tasks are not offered";
+    into.meta = agent_reader.member(params, "_meta");
+    if (const auto complaint = check_meta(into.meta); !complaint.empty()) return complaint;
+    into.arguments = agent_reader.member(params, "arguments");
+    into.name = plain_string(name->text, more_room);
+    return {};
+}
 
-    const auto* arguments = agent_reader.member(what.params, "arguments");
-    const auto plain = plain_string(name->text, more_room);
-    const auto* found = tools.find(plain);
-    const bool is_judged = found != nullptr && (*found)->judged;
-    std::optional<wire::json::value> tree;
-    if (is_judged) tree.emplace();
-    if (const auto complaint = take_arguments(arguments, tree ? &*tree : nullptr);
-        !complaint.empty())
-        return invalid(complaint);
-    const auto* const recorded = arguments != nullptr ? &room : nullptr;
-    if (found == nullptr) {
-        const auto words = "Unknown tool: " + excerpt(plain);
-        record_refusal(excerpt(plain), recorded, audit::status::tool_not_found, words);
-        return invalid(words);
+// But for what is counted.
+auto gateway::state::judge(const tool& called, const wire::json::value* arguments) const
+    -> policy::verdict {
+    policy::verdict verdict{.allowed = false, .rule = called.refusal};
+    if (called.refusal.empty())
+        verdict = parts.rules.decides({called.server, called.name}, arguments);
+    if (verdict.allowed && !called.shown) return {false, "the tool is not offered"};
+    return verdict;
+}
+
+void gateway::state::refuse_unknown(session_id from, std::string_view id, std::string_view name,
+                                    const std::string* arguments) {
+    const auto words = "Unknown tool: " + excerpt(name);
+    record_refusal(excerpt(name), arguments, audit::status::tool_not_found, words);
+    refuse(from, id, code::invalid_params, words);
+}
+
+void gateway::state::send_call(call& made, const asked_tool& asked) {
+    const auto& called = *made.what;
+    std::string text;
+    text.reserve(96 + called.head.size() + room.size() +
+                 (asked.meta != nullptr ? asked.meta->text.size() : 0));
+    text += R"({"jsonrpc":"2.0","id":)";
+    append_number(text, made.id);
+    text.append(R"(,"method":"tools/call","params":)").append(called.head);
+    if (asked.arguments != nullptr) {
+        text += R"(,"arguments":)";
+        append_safe(text, room);
     }
+    if (asked.meta != nullptr) {
+        text += R"(,"_meta":)";
+        if (!put_meta(text, *asked.meta, made))
+            return fail_call(made, code::invalid_params, "params._meta cannot be read",
+                             "params._meta cannot be read");
+    }
+    text += "}}";
+    out.to_upstream(called.upstream, std::move(text), made.id);
+}
+
+void gateway::state::call_tool(session_id from, const mcp::message& what) {
+    asked_tool asked;
+    if (const auto complaint = read_call(what.params, asked); !complaint.empty())
+        return refuse(from, what.id, code::invalid_params, complaint);
+    const auto* found = tools.find(asked.name);
+    std::optional<wire::json::value> tree;
+    if (found != nullptr && (*found)->judged) tree.emplace();
+    if (const auto complaint = take_arguments(asked.arguments, tree ? &*tree : nullptr);
+        !complaint.empty())
+        return refuse(from, what.id, code::invalid_params, complaint);
+    const auto* const recorded = asked.arguments != nullptr ? &room : nullptr;
+    if (found == nullptr) return refuse_unknown(from, what.id, asked.name, recorded);
     const auto called = *found;
-    policy::verdict verdict{.allowed = false, .rule = called->refusal};
-    const policy::tool_name id{called->server, called->name};
-    if (called->refusal.empty())
-        verdict = parts.rules.decides(id, arguments != nullptr && tree ? &*tree : nullptr);
-    if (verdict.allowed && !called->shown) verdict = {false, "the tool is not offered"};
     const wanted_call wanted{.from = from,
                              .id = what.id,
                              .upstream = called->upstream,
                              .patience = called->patience,
                              .subject = called->qualified,
                              .arguments = recorded};
+    auto verdict = judge(*called, recorded != nullptr && tree ? &*tree : nullptr);
     if (verdict.allowed && !has_room(wanted)) return;
     // Last, so that only what is sent is counted.
     if (verdict.allowed && called->metered)
@@ -181,24 +213,7 @@ void gateway::state::call_tool(session_id from, const mcp::message& what) {
     if (made == nullptr) return;
     made->kind = call_kind::tool;
     made->what = called;
-    std::string text;
-    text.reserve(96 + called->head.size() + room.size() +
-                 (meta != nullptr ? meta->text.size() : 0));
-    text += R"({"jsonrpc":"2.0","id":)";
-    append_number(text, made->id);
-    text.append(R"(,"method":"tools/call","params":)").append(called->head);
-    if (arguments != nullptr) {
-        text += R"(,"arguments":)";
-        append_safe(text, room);
-    }
-    if (meta != nullptr) {
-        text += R"(,"_meta":)";
-        if (!put_meta(text, *meta, *made))
-            return fail_call(*made, code::invalid_params, "params._meta cannot be read",
-                             "params._meta cannot be read");
-    }
-    text += "}}";
-    out.to_upstream(called->upstream, std::move(text), made->id);
+    send_call(*made, asked);
 }
 
 void gateway::state::cancel(std::size_t at, std::uint64_t id, const std::string& params) {

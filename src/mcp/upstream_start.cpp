@@ -123,6 +123,8 @@ auto upstream_environment(const upstream_wish& what, const char* const* outer)
         names.push_back(name);
         return true;
     };
+    if (what.perimeter && is_new(contained_server_variable))
+        out.push_back(std::string{contained_server_variable} + "=1");
     for (const auto& [name, value] : what.environment)
         if (is_new(name)) out.push_back(name + "=" + value);
     for (; *outer != nullptr; ++outer) {

@@ -1,11 +1,9 @@
-// Walks the plan, the layers and the outcome; adds nothing to them and leaves nothing of them out.
+// As JSON. Walks the plan, the layers and the outcome; adds nothing to them and leaves nothing of
+// them out.
 #include "run/description.hpp"
+#include "run/description_tools.hpp"
 #include <algorithm>
-#include <fmt/format.h>
-#include <glove/base/ascii.hpp>
-#include <glove/base/text.hpp>
 #include <iterator>
-#include <map>
 #include <sys/wait.h>
 #include <utility>
 
@@ -54,16 +52,6 @@ void write_entry(json& w, const tree_entry& entry) {
         w.member("inode", entry.identity.inode);
     }
     w.end_object();
-}
-
-[[nodiscard]] auto name_of(std::string_view variable) -> std::string_view {
-    return variable.substr(0, variable.find('='));
-}
-
-[[nodiscard]] auto milliseconds(std::optional<std::chrono::nanoseconds> time)
-    -> std::optional<std::int64_t> {
-    if (!time) return std::nullopt;
-    return std::chrono::duration_cast<std::chrono::milliseconds>(*time).count();
 }
 
 void write_bridge(json& w, const container::bridge_plan& bridge) {
@@ -154,94 +142,6 @@ void write_plan(json& w, const container::plan& plan) {
     w.end_array();
 }
 
-// What an option is called whose value is nobody's to read.
-[[nodiscard]] auto names_secret(std::string_view option) -> bool {
-    constexpr std::string_view parts[] = {"token", "key",  "pass",   "secret",
-                                          "cred",  "auth", "header", "cookie"};
-    if (!option.starts_with('-')) return false;
-    std::string lower;
-    for (const char c : option) lower += to_lower(c);
-    return std::ranges::any_of(parts, [&](std::string_view part) { return lower.contains(part); });
-}
-
-// The words that start a server, without what may be a secret of it: what follows an option such
-// as --token, the value of NAME=VALUE, and who asks in a URL.
-[[nodiscard]] auto shown_words(const std::vector<std::string>& argv) -> std::vector<std::string> {
-    constexpr std::string_view hidden = "...", mark = "://";
-    std::vector<std::string> out;
-    bool is_value = false;
-    for (const auto& word : argv) {
-        const bool hide = std::exchange(is_value, names_secret(word) && !word.contains('='));
-        std::string shown = word.substr(0, word.find('='));
-        if (shown.size() < word.size()) shown += "=" + std::string{hidden};
-        const auto user = shown.find(mark), host = shown.rfind('@');
-        if (user != std::string::npos && host != std::string::npos && user < host)
-            shown.replace(user + mark.size(), host - user - mark.size(), hidden);
-        out.push_back(hide ? std::string{hidden} : std::move(shown));
-    }
-    return out;
-}
-
-void write_texts(json& w, std::string_view name, const std::vector<std::string>& texts) {
-    w.begin_array(name);
-    for (const auto& text : texts) w.element(text);
-    w.end_array();
-}
-
-void write_perimeter(json& w, const mcp::upstream_wish& upstream) {
-    w.begin_object("perimeter");
-    w.member("program", upstream.perimeter->program);
-    write_texts(w, "needs", upstream.perimeter->needs);
-    write_texts(w, "read", upstream.grants.read);
-    write_texts(w, "write", upstream.grants.write);
-    write_texts(w, "egress", upstream.grants.egress);
-    w.end_object();
-}
-
-// Never a value of a variable: it may be a secret.
-void write_upstream(json& w, const mcp::upstream_wish& upstream) {
-    w.begin_object();
-    w.member("name", upstream.name);
-    w.begin_array("command");
-    for (const auto& word : shown_words(upstream.argv)) w.element(word);
-    w.end_array();
-    w.begin_array("environment");
-    for (const auto& [name, value] : upstream.environment) w.element(name);
-    for (const auto& name : upstream.passed) w.element(name);
-    w.end_array();
-    if (upstream.directory) w.member("directory", *upstream.directory);
-    w.member("required", upstream.required);
-    w.member("contained", upstream.perimeter.has_value());
-    if (upstream.perimeter) write_perimeter(w, upstream);
-    w.end_object();
-}
-
-void write_mediation(json& w, const mediation_request& request,
-                     const std::vector<std::string>* rules) {
-    const auto& what = request.what;
-    w.begin_object("mediation");
-    w.member("transport", request.on_streams ? "stdio" : "bridge");
-    w.begin_array("upstreams");
-    for (const auto& upstream : what.upstreams) write_upstream(w, upstream);
-    w.end_array();
-    write_texts(w, "allow", what.rules.allow);
-    write_texts(w, "deny", what.rules.deny);
-    write_texts(w, "allow_arg", what.rules.allow_arg);
-    if (what.rules.file) w.member("policy", *what.rules.file);
-    if (rules != nullptr) write_texts(w, "rules", *rules);
-    write_texts(w, "relay", what.relay);
-    w.member("tool_names", what.names == kernel::tool_names::bare ? "bare" : "qualified");
-    w.begin_array("renames");
-    for (const auto& [name, tool] : what.renames) w.element(name + "=" + tool);
-    w.end_array();
-    w.member("start_timeout_ms", what.start_timeout_ms);
-    w.member("call_timeout_ms", what.call_timeout_ms);
-    w.member("result_bytes", what.result_bytes);
-    w.member("instructions", what.instructions);
-    w.member("pins", what.pinning);
-    w.end_object();
-}
-
 void write_layers(json& w, const std::vector<container::layer>& layers, bool with_outcome) {
     w.begin_array("layers");
     for (const auto& layer : layers) {
@@ -289,157 +189,7 @@ void write_problem(json& w, const error& problem) {
     w.end_object();
 }
 
-// "/usr  /opt  /nix/store": the names of entries that a predicate picks.
-template<class Pick> auto names(const container::plan& plan, Pick pick) -> std::string {
-    std::string out;
-    for (const auto& entry : plan.tree)
-        if (pick(entry)) fmt::format_to(std::back_inserter(out), "  {}\n", printable(entry.path));
-    return out;
-}
-
-[[nodiscard]] auto section(std::string_view title, const std::string& body) -> std::string {
-    return body.empty() ? std::string{} : fmt::format("{}\n{}\n", title, body);
-}
-
-[[nodiscard]] auto paths_text(const std::vector<std::string>& paths) -> std::string {
-    std::string out;
-    for (const auto& path : paths) out += fmt::format("  {}\n", printable(path));
-    return out;
-}
-
-[[nodiscard]] auto kept_text(const container::plan& plan) -> std::string {
-    std::string out;
-    for (const auto& each : plan.protected_paths)
-        if (each.is_there()) out += fmt::format("  {}\n", printable(each.path));
-    return out;
-}
-
-// The absent names of one directory in one line: there are many of them.
-[[nodiscard]] auto absent_text(const container::plan& plan) -> std::string {
-    std::map<std::string, std::string> by_directory;
-    for (const auto& each : plan.protected_paths)
-        if (!each.is_there())
-            by_directory[sys::parent_of(each.path)] +=
-                " " + printable(each.path.substr(each.path.rfind('/') + 1));
-    std::string out;
-    for (const auto& [directory, names] : by_directory)
-        out += fmt::format("  {}:{}\n", printable(directory), names);
-    return out;
-}
-
-[[nodiscard]] auto network_meaning(container::network_tier tier) -> std::string_view {
-    const auto row =
-        std::ranges::find(container::network_tiers, tier, &container::network_tier_row::tier);
-    return row == container::network_tiers.end() ? std::string_view{} : row->meaning;
-}
-
-[[nodiscard]] auto network_text(const container::plan& plan) -> std::string {
-    auto out = fmt::format("  {}: {}\n", to_string(plan.network), network_meaning(plan.network));
-    if (!plan.bridge) return out;
-    for (const auto& rule : plan.bridge->rules.all()) out += fmt::format("  to {}\n", rule.text);
-    for (const auto port : plan.bridge->published)
-        out += fmt::format("  from 127.0.0.1:{} of this machine\n", port);
-    return out;
-}
-
-[[nodiscard]] auto limits_text(const container::plan& plan) -> std::string {
-    std::string out;
-    if (const auto wall = milliseconds(plan.limits.wall_time))
-        out += fmt::format("  wall time     {} ms\n", *wall);
-    if (plan.limits.output_bytes)
-        out += fmt::format("  output        {} bytes\n", *plan.limits.output_bytes);
-    out += fmt::format("  private files {} MiB, {} inodes\n", plan.scratch.bytes >> 20U,
-                       plan.scratch.inodes);
-    return out;
-}
-
-[[nodiscard]] auto perimeter_text(const mcp::upstream_wish& upstream) -> std::string {
-    std::string out;
-    const auto list = [&](std::string_view what, const std::vector<std::string>& of) {
-        for (const auto& each : of) out += fmt::format("    {} {}\n", what, printable(each));
-    };
-    list("sees, for its program,", upstream.perimeter->needs);
-    list("sees", upstream.grants.read);
-    list("may change", upstream.grants.write);
-    list("may reach", upstream.grants.egress);
-    if (upstream.grants.egress.empty()) out += "    has no network\n";
-    return out;
-}
-
-[[nodiscard]] auto tools_text(const mediation_request& request,
-                              const std::vector<std::string>& rules) -> std::string {
-    std::string out;
-    for (const auto& upstream : request.what.upstreams) {
-        out += fmt::format("  {}:", upstream.name);
-        for (const auto& word : shown_words(upstream.argv)) out += " " + printable(word);
-        out += upstream.perimeter ? ", in a sandbox of its own" : ", outside of the sandbox";
-        std::string variables;
-        for (const auto& [name, value] : upstream.environment) variables += " " + name;
-        for (const auto& name : upstream.passed) variables += " " + name;
-        out += variables.empty() ? "\n" : ", with" + variables + "\n";
-        if (upstream.perimeter) out += perimeter_text(upstream);
-    }
-    for (const auto& rule : rules) out += fmt::format("  {}\n", printable(rule));
-    return out + fmt::format("  spoken with {}\n", request.on_streams
-                                                       ? "on standard input and output"
-                                                       : "by a socket inside");
-}
-
 } // namespace
-
-auto explain_text(const container::plan& plan, const tools_view& tools) -> std::string {
-    const auto bound = [](access mode, origin from) {
-        return [=](const tree_entry& e) {
-            return e.kind == entry_kind::bind && e.mode == mode && e.origin == from;
-        };
-    };
-    const auto kind = [](entry_kind which) {
-        return [=](const tree_entry& e) { return e.kind == which; };
-    };
-    std::string variables;
-    for (const auto& variable : plan.environment)
-        fmt::format_to(std::back_inserter(variables), "  {}\n", printable(name_of(variable)));
-    std::string layers;
-    for (const auto& layer : container::requested_layers(plan))
-        fmt::format_to(std::back_inserter(layers), "  {}\n", layer.name);
-    std::string out;
-    out += section("Can be changed (your files)", names(plan, bound(access::write, origin::asked)));
-    out += section("Can be read (your files)", names(plan, bound(access::read, origin::asked)));
-    out += section("Can be read (programs of yours)",
-                   names(plan, bound(access::read, origin::program)));
-    out += section("Hidden or masked", names(plan, kind(entry_kind::mask)));
-    out += section("Stays as it is (inside your files)", kept_text(plan));
-    out += section("Cannot be kept from being made, so it is looked for after the run",
-                   absent_text(plan));
-    out += section("Released by --unprotect", paths_text(plan.released));
-    out += section("Can be read (system)", names(plan, bound(access::read, origin::system)));
-    out += section("Private and writable, gone afterwards", names(plan, kind(entry_kind::scratch)));
-    if (plan.home)
-        out += section(
-            "Private and writable, kept",
-            fmt::format("  {}: the home {}\n", container::home_directory, printable(*plan.home)));
-    out += section("Devices", names(plan, kind(entry_kind::device)));
-    out += section("Environment", variables);
-    out += section("Network", network_text(plan));
-    if (plan.ssh_agent)
-        out += section("SSH agent",
-                       fmt::format("  signs with {} ({})\n", plan.ssh_agent->key.fingerprint,
-                                   plan.ssh_agent->key.comment));
-    if (tools.mediation != nullptr)
-        out += section("Tools", tools_text(*tools.mediation, tools.rules));
-    out += section("Limits", limits_text(plan));
-    out += section("Layers", layers);
-    std::string notes;
-    for (const auto& note : plan.notes)
-        fmt::format_to(std::back_inserter(notes), "  {}\n", printable(note));
-    if (!plan.guard_search_complete)
-        notes +=
-            "  not every entry of the granted directories was searched for sockets and FIFOs\n";
-    out += section("Note", notes);
-    out += fmt::format("Starts {} in {}. Nothing was run.\n", printable(plan.argv.front()),
-                       printable(plan.work_directory));
-    return out;
-}
 
 auto explain_json(const container::plan& plan, const tools_view& tools) -> std::string {
     std::string out;
@@ -478,12 +228,12 @@ auto report_json(const run_record& record) -> std::string {
     return out += '\n';
 }
 
-auto command_json(const container::plan& plan) -> std::string {
+auto command_json(const container::plan& plan, bool of_server) -> std::string {
     std::string out;
     json w{out};
     w.begin_object();
     w.begin_array("argv");
-    for (const auto& word : plan.argv) w.element(word);
+    for (const auto& word : of_server ? shown_words(plan.argv) : plan.argv) w.element(word);
     w.end_array();
     w.end_object();
     return out;

@@ -12,6 +12,16 @@
 
 namespace glove::run {
 
+// Of NAME=VALUE: a value may be a secret, and is never shown.
+[[nodiscard]] inline auto name_of(std::string_view variable) -> std::string_view {
+    return variable.substr(0, variable.find('='));
+}
+[[nodiscard]] inline auto milliseconds(std::optional<std::chrono::nanoseconds> time)
+    -> std::optional<std::int64_t> {
+    if (!time) return std::nullopt;
+    return std::chrono::duration_cast<std::chrono::milliseconds>(*time).count();
+}
+
 // What was in force during a run, and what was reached.
 struct run_facts {
     std::vector<container::layer> layers = {};
@@ -44,7 +54,7 @@ struct tools_view {
     -> std::string;
 [[nodiscard]] auto report_json(const run_record& record) -> std::string;
 
-// `{"argv":[...]}`, for the audit line.
-[[nodiscard]] auto command_json(const container::plan& plan) -> std::string;
+// `{"argv":[...]}`, for the audit line; of a tool server, as its words are shown.
+[[nodiscard]] auto command_json(const container::plan& plan, bool of_server = false) -> std::string;
 
 } // namespace glove::run

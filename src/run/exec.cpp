@@ -1,10 +1,9 @@
-// The story of `glove exec` and `glove run`: plan, put the intent on record, launch, start the
-// tools, release, watch, put the outcome on record.
+// The story of `glove exec` and `glove run`: plan, run under the perimeter (contain.hpp), put the
+// outcome on record, and say how it ended.
 //
 // There is no path in this file on which the command runs outside of the perimeter.
+#include "run/contain.hpp"
 #include "run/description.hpp"
-#include "run/output_relay.hpp"
-#include "run/private_terminal.hpp"
 #include "run/records.hpp"
 #include "run/streams.hpp"
 #include "run/supervise.hpp"
@@ -17,9 +16,6 @@
 #include <glove/base/text.hpp>
 #include <glove/run/exec.hpp>
 #include <glove/sys/clock.hpp>
-#include <glove/sys/entropy.hpp>
-#include <glove/sys/program_text.hpp>
-#include <glove/sys/sockets.hpp>
 #include <glove/sys/standard_error.hpp>
 #include <glove/sys/standard_output.hpp>
 #include <glove/sys/user_directories.hpp>
@@ -67,144 +63,6 @@ void tell_after(const char* words) {
     if (ended.cause == exit_cause::output_bytes)
         tell_after("the output limit was reached, so the agent was ended");
     return exit_status_of(ended);
-}
-
-[[nodiscard]] auto start_egress(const container::bridge_plan& plan, sys::unique_fd channel,
-                                run_records& records, const sys::clock& time)
-    -> result<net::egress_service> {
-    return net::egress_service::start({.rules = plan.rules,
-                                       .published = plan.published,
-                                       .connections = plan.connections,
-                                       .tell_refusals = ::isatty(2) == 1},
-                                      std::move(channel), time, records.log(), records.run());
-}
-
-[[nodiscard]] auto start_ssh_agent(const std::optional<container::ssh_agent_plan>& plan,
-                                   run_records& records, const sys::clock& time)
-    -> result<std::optional<ssh::agent_service>> {
-    if (!plan) return std::nullopt;
-    GLOVE_TRY(auto started, ssh::agent_service::start({.key = plan->key, .socket = plan->socket},
-                                                      time, records.log(), records.run()));
-    return std::optional{std::move(started)};
-}
-
-// Ends it and takes its counts; an error of the run itself goes first.
-[[nodiscard]] auto finish_ssh_agent(std::optional<ssh::agent_service>& service, run_facts& facts)
-    -> result<> {
-    if (!service) return {};
-    auto finished = service->finish();
-    facts.signatures = service->counts();
-    return finished;
-}
-
-// What the agent gets as 0, 1 and 2. A stream that becomes its terminal is nothing until then.
-[[nodiscard]] auto arrange_streams(const container::plan& plan, const private_terminal& terminal,
-                                   container::launch_request& launch,
-                                   std::optional<output_relay>& relay) -> result<> {
-    const auto& ways = terminal.ways();
-    const auto limit = plan.limits.output_bytes;
-    const auto by_pipe = [&](std::size_t stream) {
-        return ways[stream] == stream_way::relayed || (limit && ways[stream] == stream_way::handed);
-    };
-    if (terminal.is_made() || by_pipe(1) || by_pipe(2)) {
-        GLOVE_TRY(auto made, output_relay::create(limit.value_or(output_relay::no_limit),
-                                                  {by_pipe(1), by_pipe(2)}));
-        relay.emplace(std::move(made));
-    }
-    launch.terminal = terminal.request();
-    if (terminal.agent_input() >= 0) launch.streams[0] = terminal.agent_input();
-    for (std::size_t i = 1; i < 3; ++i)
-        if (by_pipe(i)) launch.streams[i] = relay->agent_streams()[i - 1];
-    for (std::size_t i = 0; i < 3; ++i)
-        if (ways[i] == stream_way::terminal) launch.streams[i] = terminal.placeholder();
-    return {};
-}
-
-// When init itself ends the agent: after whatever the supervisor does, unless that is stopped.
-[[nodiscard]] auto longest_life(const container::limits& limits)
-    -> std::optional<std::chrono::seconds> {
-    if (!limits.wall_time) return std::nullopt;
-    return std::chrono::ceil<std::chrono::seconds>(*limits.wall_time) + termination_grace +
-           std::chrono::seconds{1};
-}
-
-// One run under its perimeter; `facts` tells what was armed and reached, however it ends.
-[[nodiscard]] auto contain(const container::plan& plan, const exec_request& request,
-                           container::launch_request launch, run_records& records,
-                           const sys::clock& time, run_facts& facts) -> result<outcome> {
-    const bool on_streams = request.mediation && request.mediation->on_streams;
-    if (on_streams) GLOVE_CHECK(let_go_of_streams(false));
-    GLOVE_TRY(auto terminal,
-              private_terminal::open(on_streams ? terminal_wish::never : request.terminal));
-    GLOVE_TRY(auto inbox, signal_inbox::open(terminal.has_caller()));
-    std::optional<output_relay> relay;
-    GLOVE_CHECK(arrange_streams(plan, terminal, launch, relay));
-    // The channel by which the bridge inside passes connections to the proxy of the run.
-    std::array<sys::unique_fd, 2> channel;
-    auto& [proxy_end, bridge_end] = channel;
-    if (plan.bridge) {
-        GLOVE_TRY(channel, sys::message_channel("egress.channel"));
-        launch.bridge = &bridge_end;
-    }
-    // The servers start while the sandbox is built.
-    tool_streams streams;
-    std::optional<mediator> tools;
-    if (request.mediation) {
-        GLOVE_TRY(auto started,
-                  start_tools(*request.mediation, plan,
-                              {records.run(), records.file(), request.audit_sync}, streams));
-        tools.emplace(std::move(started));
-    }
-    if (on_streams) {
-        launch.streams[0] = streams.agent_input.get();
-        launch.streams[1] = streams.agent_output.get();
-    }
-    GLOVE_TRY(auto agent, container::launch(launch));
-    terminal.agent_has_streams();
-    streams = {};
-    if (relay) relay->agent_has_streams();
-    // The child builds its perimeter meanwhile; it does not start the agent before `release`.
-    std::optional<net::egress_service> network;
-    if (plan.bridge) {
-        GLOVE_TRY(auto started, start_egress(*plan.bridge, std::move(proxy_end), records, time));
-        network.emplace(std::move(started));
-    }
-    GLOVE_TRY(auto signer, start_ssh_agent(plan.ssh_agent, records, time));
-    GLOVE_CHECK(let_go_of_streams(relay && relay->writes_output()));
-    GLOVE_CHECK(records.intend());
-    if (network) GLOVE_CHECK(network->await_ready());
-    if (signer) GLOVE_CHECK(signer->await_ready());
-    const auto release = [&] { return agent.release(longest_life(plan.limits)); };
-    if (!tools) GLOVE_CHECK(release());
-    // It may wait for days now.
-    sys::let_go_of_program_text();
-    const auto of_tools = tools_listener(plan);
-    const auto take_listener = [&](container::inner_listener came) {
-        if (signer && came.index == plan.ssh_agent->listener) signer->serve(std::move(came.socket));
-        else if (tools && came.index == of_tools) tools->serve(std::move(came.socket));
-    };
-    auto ended = supervise({.agent = agent,
-                            .limits = plan.limits,
-                            .relay = relay ? &*relay : nullptr,
-                            .terminal = terminal,
-                            .egress = network ? &*network : nullptr,
-                            .inbox = inbox,
-                            .time = time,
-                            .ssh_agent = signer ? &*signer : nullptr,
-                            .take_listener = take_listener,
-                            .tools = tools ? &*tools : nullptr,
-                            .release = release});
-    facts.layers = agent.layers();
-    if (tools) finish_tools(*tools, inbox);
-    const auto signed_off = finish_ssh_agent(signer, facts);
-    if (ended && !signed_off) ended = std::unexpected(signed_off.error());
-    if (!network) return ended;
-    const auto finished = network->finish();
-    const auto records_of = network->records();
-    facts.destinations.assign(records_of.begin(), records_of.end());
-    facts.more_destinations = network->more_records();
-    if (ended && !finished) return std::unexpected(finished.error());
-    return ended;
 }
 
 [[nodiscard]] auto run_on_record(const exec_request& request, const container::plan& plan,
@@ -307,7 +165,7 @@ void tell_before(const container::plan& plan) {
     if (request.mediation) GLOVE_CHECK(plan_tools(*request.mediation, request.profile));
     GLOVE_TRY(auto plan, container::make_plan(request.profile));
     GLOVE_CHECK(note_own_program(plan));
-    if (request.mediation) note_servers(*request.mediation, plan);
+    if (request.mediation) GLOVE_CHECK(check_servers(*request.mediation, plan));
     if (request.explain) return explain(request, plan);
     tell_of_killed_runs(places.state);
     tell_before(plan);

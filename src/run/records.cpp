@@ -1,6 +1,8 @@
 // Opens, appends and replaces; what the lines and the report say is made by `description`.
 #include "run/records.hpp"
+#include <cstdlib>
 #include <cstring>
+#include <glove/mcp/upstream_process.hpp>
 #include <glove/sys/entropy.hpp>
 #include <glove/sys/files.hpp>
 #include <sys/wait.h>
@@ -72,7 +74,8 @@ auto run_records::event(audit::action what, audit::status status) const -> audit
 
 auto run_records::intend() -> result<> {
     auto intent = event(audit::action::agent_launch, audit::status::pending);
-    intent.arguments = command_json(*record_.plan);
+    const bool of_server = std::getenv(mcp::contained_server_variable) != nullptr;
+    intent.arguments = command_json(*record_.plan, of_server);
     return audit_.append(intent);
 }
 

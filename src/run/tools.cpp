@@ -50,6 +50,33 @@ constexpr std::string_view tools_variable = "GLOVE_MCP_CONFIG";
     return found == plan.tree.end() ? nullptr : &*found;
 }
 
+// The writable grant inside of the directory.
+[[nodiscard]] auto grant_inside(const container::plan& plan, const std::string& directory)
+    -> const container::tree_entry* {
+    const auto where = container::resolve(directory);
+    const auto found = std::ranges::find_if(plan.tree, [&](const container::tree_entry& entry) {
+        return entry.mode == container::access::write && entry.origin == container::origin::asked &&
+               where && sys::holds(where->real, entry.path);
+    });
+    return found == plan.tree.end() ? nullptr : &*found;
+}
+
+// "GRANT may be changed and holds PART", of each part that the agent could change.
+[[nodiscard]] auto changeable_parts(const container::plan& plan,
+                                    const std::vector<std::string>& parts)
+    -> std::vector<std::string> {
+    std::vector<std::string> out;
+    for (const auto& part : parts) {
+        std::string words;
+        if (const auto* const over = grant_over(plan, part))
+            words = over->path + " may be changed and holds " + part;
+        else if (const auto* const inside = grant_inside(plan, part))
+            words = inside->path + " may be changed and is inside of " + part;
+        if (!words.empty() && std::ranges::count(out, words) == 0) out.push_back(std::move(words));
+    }
+    return out;
+}
+
 [[nodiscard]] auto is_file(const std::string& path) -> bool {
     struct ::stat found{};
     return ::stat(path.c_str(), &found) == 0 && S_ISREG(found.st_mode);
@@ -64,6 +91,29 @@ constexpr std::string_view tools_variable = "GLOVE_MCP_CONFIG";
         if (is_file(candidate) && ::access(candidate.c_str(), X_OK) == 0) return candidate;
     }
     return {};
+}
+
+// What it executes and the files among its words, as glove-mediator will find them, with each link
+// on the way; and what else it is made of.
+[[nodiscard]] auto paths_of(const mcp::upstream_wish& server, const mediation_request& tools,
+                            std::size_t index, std::string_view search)
+    -> std::vector<std::string> {
+    std::vector<std::string> out;
+    const auto base = server.directory.value_or(tools.what.directory);
+    for (const auto& word : server.argv) {
+        const bool is_name = &word == server.argv.data() && !word.contains('/');
+        auto path = is_name                 ? program_in(search, word)
+                    : word.starts_with('/') ? word
+                                            : base + "/" + word;
+        if (!is_file(path)) continue;
+        const auto where = container::resolve(path);
+        out.push_back(where ? where->real : std::move(path));
+        if (!where) continue;
+        for (const auto& [link, target] : where->links) out.push_back(link); // it can be turned
+    }
+    const auto& more = tools.servers[index].parts;
+    out.insert(out.end(), more.begin(), more.end());
+    return out;
 }
 
 } // namespace
@@ -129,37 +179,35 @@ auto start_tools(const mediation_request& wish, const container::plan& plan,
     return mediator::start(what, std::move(ends), {}, path);
 }
 
-void note_servers(const mediation_request& tools, container::plan& plan) {
+auto check_servers(const mediation_request& tools, container::plan& plan) -> result<> {
     const std::string danger =
         tools.what.contain_upstreams
             ? ", so the command can decide what runs with that server's grants"
             : ", so the command can decide what runs outside of the sandbox";
     std::vector<std::string> notes;
-    const auto note = [&](const std::string& path, const std::string& what) {
-        if (const auto* const entry = grant_over(plan, path))
-            notes.push_back(entry->path + " may be changed and holds " + path + what + danger);
-    };
     const auto search = search_path_of_servers(plan);
     for (const auto& each : search.left_out)
         notes.push_back("servers are not looked for in " + each +
                         ", which PATH names: the command may change it");
-    for (const auto& upstream : tools.what.upstreams) {
-        const auto base = upstream.directory.value_or(tools.what.directory);
-        note(base, ", where the server " + upstream.name + " starts");
-        for (const auto& word : upstream.argv) {
-            const bool is_name = &word == upstream.argv.data() && !word.contains('/');
-            const auto path = is_name                 ? program_in(search.kept, word)
-                              : word.starts_with('/') ? word
-                                                      : base + "/" + word;
-            if (!is_file(path)) continue;
-            const auto where = container::resolve(path);
-            const auto made = ", of which the server " + upstream.name + " is made";
-            note(where ? where->real : path, made);
-            if (!where) continue;
-            for (const auto& [link, target] : where->links) note(link, made); // it can be turned
+    const auto& upstreams = tools.what.upstreams;
+    for (std::size_t i = 0; i < upstreams.size(); ++i) {
+        const auto& server = upstreams[i];
+        const auto base = server.directory.value_or(tools.what.directory);
+        if (const auto* const entry = grant_over(plan, base))
+            notes.push_back(entry->path + " may be changed and holds " + base +
+                            ", where the server " + server.name + " starts" + danger);
+        for (const auto& met : changeable_parts(plan, paths_of(server, tools, i, search.kept))) {
+            auto words = met + ", of which the server " + server.name + " is made" + danger;
+            if (!tools.servers[i].changeable)
+                return fail(errc::invalid_input, "plan.server", std::move(words),
+                            "put the server or the grant elsewhere; if that is meant, name it: "
+                            "--upstream-changeable " +
+                                server.name);
+            notes.push_back(std::move(words));
         }
     }
     std::ranges::move(notes, std::back_inserter(plan.notes));
+    return {};
 }
 
 } // namespace glove::run

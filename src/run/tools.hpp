@@ -25,8 +25,9 @@ struct search_path {
 [[nodiscard]] auto search_path_of_servers(const container::plan& plan) -> search_path;
 
 // A server starts again when it has died, so what it is made of and where it starts count during
-// the run as well: tells of what the agent could change.
-void note_servers(const mediation_request& tools, container::plan& plan);
+// the run as well. What it is made of is refused to an agent, unless that is meant; what else the
+// agent could change is told.
+[[nodiscard]] auto check_servers(const mediation_request& tools, container::plan& plan) -> result<>;
 
 // The agent's standard input and output, when it speaks with its tools there.
 struct tool_streams {

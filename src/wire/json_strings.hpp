@@ -22,6 +22,20 @@ inline constexpr std::uint64_t highs = 0x8080808080808080ULL;
     return out;
 }
 
+// Fewer than eight bytes; the rest are spaces, which are plain.
+[[nodiscard]] inline auto load_some(const char* at, std::size_t size) noexcept -> std::uint64_t {
+    auto out = ones * ' ';
+    if (size >= 4) {
+        std::uint32_t low = 0, high = 0; // they overlap
+        std::memcpy(&low, at, sizeof low);
+        std::memcpy(&high, at + size - sizeof high, sizeof high);
+        const auto text = low | std::uint64_t{high} << 8 * (size - sizeof high);
+        return text | (out & ~std::uint64_t{0} << 8 * size);
+    }
+    for (std::size_t i = size; i-- > 0;) out = out << 8U | static_cast<unsigned char>(at[i]);
+    return out;
+}
+
 // The high bit of each byte that ends a plain run is set, and of none before the first such byte:
 // a borrow only runs towards later bytes.
 [[nodiscard]] inline auto special(std::uint64_t word) noexcept -> std::uint64_t {
@@ -73,8 +87,9 @@ using bytes = signed char __attribute__((vector_size(16)));
     for (; end - at >= 64 && is_plain_block(at); at += 64) __builtin_prefetch(at + ahead);
     for (; end - at >= 8; at += 8)
         if (const auto found = special(load(at)); found != 0) return at + first(found);
-    while (at != end && is_plain(*at)) ++at;
-    return at;
+    const auto left = static_cast<std::size_t>(end - at);
+    const auto found = special(load_some(at, left));
+    return found == 0 ? end : at + first(found);
 }
 
 // Eight of them: what indents is a long run, or none.

@@ -1,8 +1,10 @@
 // Appends to the caller's string and holds nothing else, so it costs no start-up.
 #include "json_strings.hpp"
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <charconv>
+#include <cstring>
 #include <glove/wire/json_writer.hpp>
 #include <glove/wire/utf8.hpp>
 
@@ -12,22 +14,48 @@ namespace {
 
 constexpr std::string_view replacement = "\xef\xbf\xbd";
 
-void append_escape(std::string& out, char c) {
+constexpr std::size_t longest_escape = 6;
+
+// What a character is written as; returns where that ends.
+[[nodiscard]] auto put_escape(char* to, char c) noexcept -> char* {
     constexpr std::string_view digits = "0123456789abcdef";
-    switch (c) {
-    case '"': out += "\\\""; return;
-    case '\\': out += "\\\\"; return;
-    case '\b': out += "\\b"; return;
-    case '\f': out += "\\f"; return;
-    case '\n': out += "\\n"; return;
-    case '\r': out += "\\r"; return;
-    case '\t': out += "\\t"; return;
-    default: break;
+    constexpr std::string_view meant = "\b\f\n\r\t", letters = "bfnrt";
+    *to++ = '\\';
+    if (c == '"' || c == '\\') { // mostly
+        *to++ = c;
+        return to;
+    }
+    if (const auto at = meant.find(c); at != meant.npos) {
+        *to++ = letters[at];
+        return to;
     }
     const auto code = static_cast<unsigned char>(c);
-    out += "\\u00";
-    out += digits[code >> 4U];
-    out += digits[code & 0xfU];
+    to = std::copy_n("u00", 3, to);
+    *to++ = digits[code >> 4U];
+    *to++ = digits[code & 0xfU];
+    return to;
+}
+
+// Goes through a text: `run` takes what stands as it is, and `escape` a character that does not.
+template<class Run, class Escape>
+void quote(std::string_view text, const Run& run, const Escape& escape) {
+    const char* at = text.data();
+    const char* const end = at + text.size();
+    bool separators = false; // stay as they are
+    while (at != end) {
+        const char* const from = at;
+        at = strings::plain_end(at, end);
+        if (at != end && !strings::is_ascii(*at))
+            at = strings::beyond_ascii_end(at, end, separators);
+        run(std::string_view{from, at});
+        if (at == end) break;
+        if (strings::is_ascii(*at)) {
+            if (!strings::is_plain(*at)) escape(*at++);
+            continue;
+        }
+        at += next_utf8({at, end}).size;
+        run(replacement);
+    }
 }
 
 template<class I> void append_integer(std::string& out, I integer) {
@@ -40,25 +68,27 @@ template<class I> void append_integer(std::string& out, I integer) {
 
 void append_quoted(std::string& out, std::string_view text) {
     out += '"';
-    const char* at = text.data();
-    const char* const end = at + text.size();
-    bool separators = false; // stay as they are
-    while (at != end) {
-        const char* const from = at;
-        at = strings::plain_end(at, end);
-        if (at != end && !strings::is_ascii(*at))
-            at = strings::beyond_ascii_end(at, end, separators);
-        out.append(from, at);
-        if (at == end) break;
-        if (strings::is_ascii(*at)) {
-            if (strings::is_plain(*at)) continue;
-            append_escape(out, *at++);
-            continue;
-        }
-        at += next_utf8({at, end}).size;
-        out += replacement;
-    }
+    quote(
+        text, [&](std::string_view part) { out += part; },
+        [&](char c) {
+            std::array<char, longest_escape> room;
+            out.append(room.data(), put_escape(room.data(), c));
+        });
     out += '"';
+}
+
+// A replacement stands for one byte or more, and has three.
+auto put_quoted(char* to, std::string_view text) noexcept -> char* {
+    *to++ = '"';
+    quote(
+        text,
+        [&](std::string_view part) {
+            std::memcpy(to, part.data(), part.size());
+            to += part.size();
+        },
+        [&](char c) { to = put_escape(to, c); });
+    *to++ = '"';
+    return to;
 }
 
 writer::~writer() { assert(depth_ == 0 && !named_); }

@@ -186,10 +186,11 @@ TEST(JsonlSink, ALineThatDoesNotFitIsAnErrorAndLeavesNoHalfOfItself) {
             return done ? std::string{"appended"} : std::string{done.error().step};
         });
     };
+    const auto before = "earlier\n" + std::string(line - 2, ' ') + "\n";
     EXPECT_EQ(append(8 + line - 1), "file.write");
-    EXPECT_EQ(test::content_of(path), "earlier\n");
-    EXPECT_EQ(append(8 + line), "appended");
-    EXPECT_EQ(test::content_of(path), "earlier\n" + audit::to_line(small_event()));
+    EXPECT_EQ(test::content_of(path), before);
+    EXPECT_EQ(append(8 + line - 1 + line), "appended");
+    EXPECT_EQ(test::content_of(path), before + audit::to_line(small_event()));
 }
 
 // --- staging, and system calls that fail
@@ -200,12 +201,15 @@ public:
     enum class fault : std::uint8_t { none, short_write, no_space, io_error, interrupted, nothing };
     fault how = fault::none;
     int from = 0;
-    bool fails_to_lock = false, fails_to_cut = false, fails_to_sync = false;
-    int writes = 0, syncs = 0, cuts = 0, locked = 0;
+    bool is_orderly_here = true, fails_to_lock = false, fails_to_cut = false, fails_to_sync = false;
+    int writes = 0, syncs = 0, cuts = 0, locked = 0, locks = 0;
+
+    auto is_orderly(sys::fd_ref) noexcept -> bool override { return is_orderly_here; }
 
     auto lock(sys::fd_ref file) noexcept -> bool override {
         if (fails_to_lock) return errno = ENOLCK, false;
         ++locked;
+        ++locks;
         return record_file_calls::lock(file);
     }
     void unlock(sys::fd_ref file) noexcept override {
@@ -237,8 +241,19 @@ public:
 };
 using fault = failing_calls::fault;
 
-class Staging : public testing::Test {
+// Whether the file system keeps writers apart, or a lock does.
+class Staging : public testing::TestWithParam<bool> {
 protected:
+    Staging() { calls.is_orderly_here = GetParam(); }
+    [[nodiscard]] static auto failing_here() -> failing_calls {
+        failing_calls out;
+        out.is_orderly_here = GetParam();
+        return out;
+    }
+    // What is left of so many bytes that were mended.
+    [[nodiscard]] static auto mended(std::size_t bytes) -> std::string {
+        return GetParam() ? std::string(bytes - 1, ' ') + "\n" : std::string{};
+    }
     folder place;
     std::string path = place.file("log", "earlier\n", 0600);
     failing_calls calls;
@@ -256,7 +271,7 @@ auto step_of(const result<>& done) -> std::string {
     return done ? "done" : std::string{done.error().step};
 }
 
-TEST_F(Staging, NothingIsOnRecordBeforeTheCommitAndAllAfterIt) {
+TEST_P(Staging, NothingIsOnRecordBeforeTheCommitAndAllAfterIt) {
     how = durability::power;
     ASSERT_TRUE(sink().stage(full_event()));
     ASSERT_TRUE(sink().stage(small_event()));
@@ -270,12 +285,13 @@ TEST_F(Staging, NothingIsOnRecordBeforeTheCommitAndAllAfterIt) {
     EXPECT_EQ(calls.writes, 1);
     EXPECT_EQ(calls.syncs, 1);
     EXPECT_EQ(calls.locked, 0);
+    EXPECT_EQ(calls.locks, GetParam() ? 0 : 1);
     ASSERT_TRUE(sink().stage(small_event("s")));
     ASSERT_TRUE(sink().commit());
     EXPECT_EQ(content(), "earlier\n" + both + audit::to_line(small_event("s")));
 }
 
-TEST_F(Staging, AnAppendTakesWhatIsStagedAlongInOrder) {
+TEST_P(Staging, AnAppendTakesWhatIsStagedAlongInOrder) {
     ASSERT_TRUE(sink().stage(small_event("a")));
     ASSERT_TRUE(sink().append(small_event("b")));
     EXPECT_EQ(content(),
@@ -283,45 +299,98 @@ TEST_F(Staging, AnAppendTakesWhatIsStagedAlongInOrder) {
     EXPECT_EQ(calls.writes, 1);
 }
 
-TEST_F(Staging, WithoutPowerDurabilityNothingIsSynced) {
+TEST_P(Staging, WithoutPowerDurabilityNothingIsSynced) {
     ASSERT_TRUE(sink().append(small_event()));
     EXPECT_EQ(calls.syncs, 0);
 }
 
-TEST_F(Staging, WritesThatEndEarlyOrAreInterruptedAreGoneOnWith) {
-    for (const auto kind : {fault::short_write, fault::interrupted}) {
-        calls.how = kind;
-        ASSERT_TRUE(sink().append(full_event()));
-        ASSERT_TRUE(sink().stage(full_event()));
-        ASSERT_TRUE(sink().commit());
-    }
+TEST_P(Staging, WritesThatAreInterruptedAreDoneAgain) {
+    calls.how = fault::interrupted;
+    ASSERT_TRUE(sink().append(full_event()));
+    EXPECT_EQ(content(), "earlier\n" + audit::to_line(full_event()));
+}
+
+class Locked : public Staging {};
+INSTANTIATE_TEST_SUITE_P(Audit, Locked, testing::Values(false));
+
+TEST_P(Locked, WritesThatEndEarlyAreGoneOnWith) {
+    calls.how = fault::short_write;
+    ASSERT_TRUE(sink().append(full_event()));
+    ASSERT_TRUE(sink().stage(full_event()));
+    ASSERT_TRUE(sink().commit());
     std::string wanted = "earlier\n";
-    for (int i = 0; i < 4; ++i) wanted += audit::to_line(full_event());
+    for (int i = 0; i < 2; ++i) wanted += audit::to_line(full_event());
     EXPECT_EQ(content(), wanted);
+}
+
+// Another's line may stand behind the half already.
+class half_and_another final : public audit::record_file_calls {
+public:
+    explicit half_and_another(std::string path, int times) : path_{std::move(path)}, left_{times} {}
+    auto is_orderly(sys::fd_ref) noexcept -> bool override { return true; }
+    auto write(sys::fd_ref file, std::string_view bytes) noexcept -> ::ssize_t override {
+        if (left_-- <= 0) return record_file_calls::write(file, bytes);
+        const auto put = record_file_calls::write(file, bytes.substr(0, bytes.size() / 2));
+        std::ofstream{path_, std::ios::app} << "another's\n";
+        return put;
+    }
+
+private:
+    std::string path_;
+    int left_;
+};
+
+class Orderly : public Staging {};
+INSTANTIATE_TEST_SUITE_P(Audit, Orderly, testing::Values(true));
+
+TEST_P(Orderly, AWriteThatEndsEarlyIsMadeBlankAndAllIsWrittenAgain) {
+    const auto line = audit::to_line(full_event());
+    half_and_another once{path, 1};
+    auto tried = jsonl_sink::open(path, durability::process, once).value();
+    ASSERT_TRUE(tried.append(full_event()));
+    EXPECT_EQ(content(), "earlier\n" + mended(line.size() / 2) + "another's\n" + line);
+    ASSERT_TRUE(tried.append(full_event())); // it still appends
+    EXPECT_EQ(content(), "earlier\n" + mended(line.size() / 2) + "another's\n" + line + line);
+}
+
+TEST_P(Orderly, TwoWritesThatEndEarlyFailAndTheOthersLinesStay) {
+    const auto half = audit::to_line(full_event()).size() / 2;
+    half_and_another twice{path, 2};
+    auto tried = jsonl_sink::open(path, durability::process, twice).value();
+    EXPECT_EQ(step_of(tried.append(full_event())), "file.write");
+    const auto one = mended(half) + "another's\n";
+    EXPECT_EQ(content(), "earlier\n" + one + one);
+    ASSERT_TRUE(tried.append(small_event()));
+    EXPECT_EQ(content(), "earlier\n" + one + one + audit::to_line(small_event()));
 }
 
 // The first half is written, the rest is not.
 class half_then_fails final : public audit::record_file_calls {
 public:
-    explicit half_then_fails(bool cuts) : cuts_{cuts} {}
+    half_then_fails(bool is_orderly, bool mends) : is_orderly_{is_orderly}, mends_{mends} {}
+    auto is_orderly(sys::fd_ref) noexcept -> bool override { return is_orderly_; }
+    auto write_over(sys::fd_ref file, std::string_view bytes, ::off_t at) noexcept
+        -> bool override {
+        return mends_ && record_file_calls::write_over(file, bytes, at);
+    }
     auto write(sys::fd_ref file, std::string_view bytes) noexcept -> ::ssize_t override {
         if (well) return record_file_calls::write(file, bytes);
         if (++writes_ % 2 == 0) return errno = ENOSPC, -1;
         return record_file_calls::write(file, bytes.substr(0, bytes.size() / 2));
     }
     auto cut_back(sys::fd_ref file, ::off_t size) noexcept -> bool override {
-        return cuts_ && record_file_calls::cut_back(file, size);
+        return mends_ && record_file_calls::cut_back(file, size);
     }
     bool well = false;
 
 private:
-    bool cuts_;
+    bool is_orderly_, mends_;
     int writes_ = 0;
 };
 
-TEST_F(Staging, AFailedCommitLeavesNothingBehindAndEndsTheSink) {
+TEST_P(Staging, AFailedCommitLeavesNothingBehindAndEndsTheSink) {
     for (const auto kind : {fault::no_space, fault::io_error, fault::nothing}) {
-        failing_calls failing;
+        auto failing = failing_here();
         failing.how = kind;
         auto tried = jsonl_sink::open(path, durability::process, failing).value();
         ASSERT_TRUE(tried.stage(small_event()));
@@ -340,25 +409,26 @@ TEST_F(Staging, AFailedCommitLeavesNothingBehindAndEndsTheSink) {
     }
 }
 
-TEST_F(Staging, WhatWasHalfWrittenIsCutOffAgain) {
-    half_then_fails failing{true};
+TEST_P(Staging, WhatWasHalfWrittenIsMended) {
+    half_then_fails failing{GetParam(), true};
     auto tried = jsonl_sink::open(path, durability::process, failing).value();
     ASSERT_TRUE(sink().append(small_event("other"))); // of another writer, meanwhile
     const auto before = content();
     ASSERT_TRUE(tried.stage(full_event()));
     ASSERT_TRUE(tried.stage(full_event()));
     EXPECT_EQ(step_of(tried.commit()), "file.write");
-    EXPECT_EQ(content(), before);
+    const auto after = before + mended(audit::to_line(full_event()).size());
+    EXPECT_EQ(content(), after);
     ASSERT_TRUE(sink().append(small_event("other")));
-    EXPECT_EQ(content(), before + audit::to_line(small_event("other")));
+    EXPECT_EQ(content(), after + audit::to_line(small_event("other")));
     EXPECT_EQ(step_of(tried.commit()), "audit.broken");
 }
 
-TEST_F(Staging, EveryCommitAndEveryAppendMayBeTheOneThatFails) {
+TEST_P(Staging, EveryCommitAndEveryAppendMayBeTheOneThatFails) {
     for (int at = 0; at < 4; ++at)
         for (const bool appends : {false, true}) {
             const auto before = content();
-            failing_calls failing;
+            auto failing = failing_here();
             failing.how = fault::no_space;
             failing.from = at;
             auto tried = jsonl_sink::open(path, durability::process, failing).value();
@@ -374,18 +444,19 @@ TEST_F(Staging, EveryCommitAndEveryAppendMayBeTheOneThatFails) {
         }
 }
 
-TEST_F(Staging, AnAppendThatFailsAloneMayBeTriedAgain) {
-    half_then_fails failing{true};
+TEST_P(Staging, AnAppendThatFailsAloneMayBeTriedAgain) {
+    half_then_fails failing{GetParam(), true};
     auto tried = jsonl_sink::open(path, durability::process, failing).value();
     EXPECT_EQ(step_of(tried.append(full_event())), "file.write");
-    EXPECT_EQ(content(), "earlier\n");
+    const auto after = "earlier\n" + mended(audit::to_line(full_event()).size() / 2);
+    EXPECT_EQ(content(), after);
     failing.well = true;
     ASSERT_TRUE(tried.append(small_event()));
-    EXPECT_EQ(content(), "earlier\n" + audit::to_line(small_event()));
+    EXPECT_EQ(content(), after + audit::to_line(small_event()));
 }
 
-TEST_F(Staging, WhatCannotBeCutOffEndsTheSink) {
-    half_then_fails failing{false};
+TEST_P(Staging, WhatCannotBeMendedEndsTheSink) {
+    half_then_fails failing{GetParam(), false};
     auto tried = jsonl_sink::open(path, durability::process, failing).value();
     EXPECT_EQ(step_of(tried.append(full_event())), "file.write");
     failing.well = true;
@@ -393,7 +464,7 @@ TEST_F(Staging, WhatCannotBeCutOffEndsTheSink) {
     EXPECT_EQ(step_of(tried.stage(small_event())), "audit.broken");
 }
 
-TEST_F(Staging, AnAppendWithStagedEventsFailsAsACommit) {
+TEST_P(Staging, AnAppendWithStagedEventsFailsAsACommit) {
     ASSERT_TRUE(sink().stage(small_event()));
     calls.how = fault::io_error;
     EXPECT_EQ(step_of(sink().append(small_event())), "file.write");
@@ -402,7 +473,7 @@ TEST_F(Staging, AnAppendWithStagedEventsFailsAsACommit) {
     EXPECT_EQ(content(), "earlier\n");
 }
 
-TEST_F(Staging, WhatCannotBeSyncedFails) {
+TEST_P(Staging, WhatCannotBeSyncedFails) {
     how = durability::power;
     calls.fails_to_sync = true;
     EXPECT_EQ(step_of(sink().append(small_event())), "file.sync");
@@ -415,7 +486,7 @@ TEST_F(Staging, WhatCannotBeSyncedFails) {
     EXPECT_EQ(calls.locked, 0);
 }
 
-TEST_F(Staging, WithoutTheLockNothingIsWritten) {
+TEST_P(Locked, WithoutTheLockNothingIsWritten) {
     calls.fails_to_lock = true;
     EXPECT_EQ(step_of(sink().append(small_event())), "audit.lock");
     ASSERT_TRUE(sink().stage(small_event()));
@@ -424,12 +495,14 @@ TEST_F(Staging, WithoutTheLockNothingIsWritten) {
     EXPECT_EQ(step_of(sink().commit()), "audit.broken");
 }
 
-TEST_F(Staging, TwoProcessesThatStageWriteWholeBatches) {
+INSTANTIATE_TEST_SUITE_P(Audit, Staging, testing::Bool());
+
+TEST_P(Staging, TwoProcessesThatStageWriteWholeBatches) {
     constexpr int batches = 200, lines = 10;
     const auto writer = [&](const std::string& run) {
         const auto child = ::fork();
         if (child != 0) return child;
-        auto mine = jsonl_sink::open(path, durability::process);
+        auto mine = jsonl_sink::open(path, durability::process, calls);
         if (!mine) ::_exit(1);
         auto event = small_event(run);
         for (int i = 0; i < batches; ++i) {

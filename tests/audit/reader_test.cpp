@@ -148,7 +148,7 @@ auto cut(line_cutter& cutter, std::string_view bytes) -> std::vector<cut_line> {
 
 TEST(LineCutter, PiecesMakeTheSameLinesAsTheWhole) {
     const std::string text = "one\n\nthree\n";
-    const std::vector<cut_line> wanted{{"one", 1, false}, {"", 2, false}, {"three", 3, false}};
+    const std::vector<cut_line> wanted{{"one", 1, false}, {"three", 3, false}};
     for (std::size_t size = 1; size <= text.size(); ++size) {
         line_cutter cutter;
         std::vector<cut_line> got;
@@ -158,6 +158,14 @@ TEST(LineCutter, PiecesMakeTheSameLinesAsTheWhole) {
         EXPECT_EQ(got, wanted) << size;
         EXPECT_FALSE(cutter.is_torn());
     }
+}
+
+// What is left of a line that could not be written whole.
+TEST(LineCutter, ALineOfSpacesIsCountedAndNotTaken) {
+    line_cutter cutter;
+    EXPECT_THAT(cut(cutter, "one\n  "), ElementsAre(cut_line{"one", 1, false}));
+    EXPECT_THAT(cut(cutter, " \n\n \t\nfive\n"),
+                ElementsAre(cut_line{" \t", 4, false}, cut_line{"five", 5, false}));
 }
 
 TEST(LineCutter, ALineWithoutAnEndWaitsForIt) {

@@ -121,27 +121,73 @@ TEST(RunOptions, TheCommandNeverReadsWhereServersAndRulesStand) {
               0);
 }
 
-TEST(RunOptions, AServerThatTheCommandCanReplaceIsTold) {
+class changed_servers {
+public:
     const glove_program glove;
-    put(glove, "server.py", "pass");
-    const auto said = [&](const char* access, const char* server = "a=python3,./server.py") {
-        return glove({"run", "--upstream", server, "--allow", "a.*", access, ".", "--explain", "--",
-                      "true"})
-            .out;
-    };
-    EXPECT_THAT(said("--workspace"), HasSubstr("of which the server a is made"));
-    EXPECT_THAT(said("--read"), Not(HasSubstr("of which the server a is made")));
+
+    auto asked(const words& more, const std::string& server = "a=python3,./server.py") const {
+        words all{"run", "--upstream", server, "--allow", "a.*", "--explain"};
+        all.insert(all.end(), more.begin(), more.end());
+        all.insert(all.end(), {"--", "true"});
+        return glove(all);
+    }
+    // Refused, with its words and the way out; and permitted when that is meant, and told.
+    void expect_refused_unless_meant(words more, const std::string& server,
+                                     std::string_view why) const {
+        const auto got = asked(more, server);
+        EXPECT_EQ(got.status, 2) << got.err;
+        EXPECT_THAT(got.err, HasSubstr(why));
+        EXPECT_THAT(got.err, HasSubstr("--upstream-changeable a"));
+        more.insert(more.end(), {"--upstream-changeable", "a"});
+        const auto meant = asked(more, server);
+        EXPECT_EQ(meant.status, 0) << meant.err;
+        EXPECT_THAT(meant.out, HasSubstr(why));
+    }
+};
+
+TEST(RunOptions, AServerThatTheCommandCanReplaceIsRefusedUnlessThatIsMeant) {
+    const changed_servers of;
+    put(of.glove, "server.py", "pass");
+    const std::string script = "a=python3,./server.py", made = "of which the server a is made";
+    of.expect_refused_unless_meant({"--workspace", "."}, script, made);
+    of.expect_refused_unless_meant({"--write", "server.py"}, script, made);
+    const auto reads = of.asked({"--read", "."});
+    EXPECT_EQ(reads.status, 0) << reads.err;
+    EXPECT_THAT(reads.out, Not(HasSubstr(made)));
     // A name is no path, and that is told where it would be one.
-    const auto name = said("--workspace", "a=python3,server.py");
-    EXPECT_THAT(name, Not(HasSubstr("of which the server a is made")));
+    const auto name = of.asked({"--workspace", "."}, "a=python3,server.py").out;
+    EXPECT_THAT(name, Not(HasSubstr(made)));
     EXPECT_THAT(name, HasSubstr("'server.py' is no path here: write ./ in front of it"));
-    EXPECT_THAT(said("--workspace", "a=python3,other.py"), Not(HasSubstr("is no path here")));
+    EXPECT_THAT(of.asked({"--workspace", "."}, "a=python3,other.py").out,
+                Not(HasSubstr("is no path here")));
     // By a link that the command can turn.
-    glove.place().directory("tools");
-    std::ofstream{glove.place() / "tools/server.py"} << "pass";
-    std::filesystem::create_symlink(glove.place() / "tools", glove.work("link"));
-    EXPECT_THAT(said("--workspace", "a=python3,./link/server.py"),
-                HasSubstr("of which the server a is made"));
+    of.glove.place().directory("tools");
+    std::ofstream{of.glove.place() / "tools/server.py"} << "pass";
+    std::filesystem::create_symlink(of.glove.place() / "tools", of.glove.work("link"));
+    of.expect_refused_unless_meant({"--workspace", "."}, "a=python3,./link/server.py", made);
+}
+
+// What stands beside a script is loaded by it; beside a file of data, it is not.
+TEST(RunOptions, APlaceInsideOfAServersDirectoryIsRefusedUnlessThatIsMeant) {
+    const changed_servers of;
+    std::filesystem::create_directories(of.glove.work("server/lib"));
+    std::filesystem::create_directories(of.glove.work("beside"));
+    put(of.glove, "server/main.py", "pass");
+    put(of.glove, "server/data.db", "");
+    of.expect_refused_unless_meant({"--workspace", "server/lib"}, "a=python3,./server/main.py",
+                                   "is inside of " + of.glove.work("server"));
+    for (const auto* const server : {"a=python3,./server/main.py", "a=sqlite,./server/data.db"})
+        EXPECT_EQ(of.asked({"--workspace", "beside"}, server).status, 0) << server;
+    EXPECT_EQ(of.asked({"--workspace", "server/lib"}, "a=sqlite,./server/data.db").status, 0);
+    put(of.glove, "server/data.db", "#!/usr/bin/python3\n");
+    EXPECT_EQ(of.asked({"--workspace", "server/lib"}, "a=sqlite,./server/data.db").status, 2);
+}
+
+TEST(RunOptions, AServerThatMayBeChangedIsOneThatIsThere) {
+    const changed_servers of;
+    const auto got = of.asked({"--upstream-changeable", "b"});
+    EXPECT_EQ(got.status, 2);
+    EXPECT_THAT(got.err, HasSubstr("--upstream-changeable b: there is no upstream 'b'"));
 }
 
 auto upstream_of(const std::optional<wire::json::value>& plan) -> const wire::json::value& {

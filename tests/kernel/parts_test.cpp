@@ -32,9 +32,9 @@ TEST(Texts, IdsAreThoseThatGloveGives) {
     for (const char* wrong :
          {"0", "-1", "01", "1.0", "1e2", "\"\"", "\"1x\"", "null", "", "99999999999999999999999"})
         EXPECT_EQ(read_id(wrong).number, 0U) << wrong;
-    std::string id;
-    put_call_id(id, 0x0123456789abcdef, 1);
-    EXPECT_EQ(id, "0123456789abcdef0000000000000001");
+    std::string id(16, '-');
+    put_hexadecimal(id.data(), 0x0123456789abcdef);
+    EXPECT_EQ(id, "0123456789abcdef");
 }
 
 TEST(VisibleText, KeepsWhatIsSeen) {

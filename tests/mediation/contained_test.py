@@ -124,6 +124,18 @@ class Contained(mediation_case.Case):
         self.assertNotIn(self.place.root, " ".join(given.values()))
         self.assertEqual(inside.marked("secret-9"), [])
 
+    def test_its_words_are_on_record_without_what_may_be_a_secret(self):
+        words = ["/bin/sh", "-c", f"exec {' '.join([*mediation_case.PYTHON, ACTOR])}", "plain", "--token", "secret-7"]
+        client = self.serve(*self.upstream("a", *words), "--tool-names", "bare", "--allow", "a.*", *self.contained())
+        client.close()
+        launched = [each["arguments"] for each in self.records("agent_launch")]
+        self.assertTrue(any('"plain","--token","..."' in each for each in launched), launched)
+        self.assertFalse([each for each in self.records() if "secret-7" in json.dumps(each)])
+        # By hand, the words are those of the one who wrote them.
+        done = self.glove("exec", "--audit-log", self.log, "--", "true", "--token", "secret-7")
+        self.assertEqual(done[0], 0, done)
+        self.assertTrue(any("secret-7" in each["arguments"] for each in self.records("agent_launch")))
+
     def test_what_it_says_is_told_with_its_name(self):
         client = self.hostile(*self.contained())
         client.call("act", do="complain", words="complaint")
@@ -240,6 +252,43 @@ require('node:readline').createInterface({ input: process.stdin }).on('line', (l
         self.assertEqual(status, 0, err)
         self.assertIn("b.act", out)
         self.assertIn(f"the server a may change what the server b reads of {self.folder}", err)
+
+    def test_no_server_may_change_a_part_of_what_shows_another_its_program(self):
+        package, beside = self.place.folder("server"), self.place.folder("beside")
+        inner = self.place.folder("server", "lib")
+        script = os.path.join(package, "main.py")
+        with open(ACTOR, encoding="utf-8") as source, open(script, "w", encoding="utf-8") as file:
+            file.write(source.read())
+
+        def tools(written):
+            return self.glove("mcp", "tools", *self.upstream("a", *mediation_case.PYTHON, ACTOR), *self.upstream(
+                "b", *mediation_case.PYTHON, script), *self.contained("--upstream-write", f"a={written}"),
+                "--upstream-read", f"b={package}")
+        status, _, err = tools(inner)
+        self.assertEqual(status, 2, err)
+        self.assertIn(f"the server a may change {inner}, which is inside of {package}", err)
+        status, out, err = tools(beside)
+        self.assertEqual(status, 0, err)
+        self.assertIn("b.act", out)
+
+    def test_the_agent_may_not_change_what_a_contained_server_is_made_of(self):
+        package, beside = self.place.folder("server"), self.place.folder("beside")
+        inner = self.place.folder("server", "lib")
+        script = os.path.join(package, "main.py")
+        with open(ACTOR, encoding="utf-8") as source, open(script, "w", encoding="utf-8") as file:
+            file.write(source.read())
+        self.place.verb = "run"
+
+        def run(written, *more):
+            return self.place.run("true", flags=[
+                *self.upstream("b", *mediation_case.PYTHON, script), "--allow", "b.*", "--contain-upstreams",
+                "--upstream-read", f"b={package}", "--write", written, *more])
+        for written in (package, inner):
+            done = run(written)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(b"of which the server b is made", done.stderr)
+            self.assertEqual(run(written, "--upstream-changeable", "b").returncode, 0)
+        self.assertEqual(run(beside).returncode, 0)
 
     def test_no_server_may_change_a_part_of_what_another_needs(self):
         package = self.place.folder("home", "npm", "lib", "node_modules", "hello")

@@ -53,14 +53,38 @@ class Places(mediation_case.Case):
         self.assertFalse(os.path.exists(self.mark))
 
     def test_a_file_that_is_named_as_a_path_is(self):
-        """Its twin: the operator's word decides, and what that means is told."""
+        """Its twin: the operator's word decides, and says that it is meant; what that means is told."""
         self.place.put("server.py", f"import sys, runpy\nopen({self.mark!r}, 'w').close()\n"
                        f"sys.path.insert(0, {mediation_case.HERE!r})\n"
                        f"runpy.run_path({os.path.join(mediation_case.HERE, 'actor.py')!r}, run_name='__main__')\n")
-        done = self.agent(*mediation_case.PYTHON, "./server.py", "--log", self.arrived_file)
+        server = [*mediation_case.PYTHON, "./server.py", "--log", self.arrived_file]
+        done = self.agent(*server)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn(b"of which the server a is made", done.stderr)
+        self.assertIn(b"--upstream-changeable a", done.stderr)
+        self.assertFalse(os.path.exists(self.mark))
+        done = self.agent(*server, flags=["--upstream-changeable", "a"])
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue(os.path.exists(self.mark))
         self.assertIn(b"of which the server a is made", done.stderr)
+
+    def test_a_server_that_the_agent_would_replace_does_not_start(self):
+        """By the directory around it, by one inside of its own, and by a link on the way."""
+        folder = self.place.folder("server")
+        inner, beside = self.place.folder("server", "lib"), self.place.folder("beside")
+        script = os.path.join(folder, "main.py")
+        shutil.copy(os.path.join(mediation_case.HERE, "actor.py"), script)
+        link = os.path.join(self.place.folder("links"), "server")
+        os.symlink(folder, link)
+        for written, named in ((folder, script), (inner, script), (os.path.dirname(link), os.path.join(link, "main.py"))):
+            server = [*mediation_case.PYTHON, named, "--log", self.arrived_file]
+            done = self.agent(*server, flags=["--write", written])
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(b"of which the server a is made", done.stderr)
+            self.assertEqual(self.arrived(), [])
+        done = self.agent(*mediation_case.PYTHON, script, "--log", self.arrived_file, flags=["--write", beside])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotEqual(self.arrived(), [])
 
     def test_it_starts_in_a_directory_of_its_own(self):
         os.umask(0)

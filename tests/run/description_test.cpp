@@ -260,4 +260,13 @@ TEST(CommandJson, ItHoldsTheArgumentsAndNothingElse) {
     EXPECT_EQ(run::command_json(sample()), R"({"argv":["agent","--flag","a \"b\"\n"]})");
 }
 
+TEST(CommandJson, OfAServerWhatMayBeASecretIsLeftOut) {
+    auto plan = sample();
+    plan.argv = {"server", "--token", "secret", "KEY=secret", "plain"};
+    EXPECT_EQ(run::command_json(plan, true),
+              R"({"argv":["server","--token","...","KEY=...","plain"]})");
+    EXPECT_EQ(run::command_json(plan),
+              R"({"argv":["server","--token","secret","KEY=secret","plain"]})");
+}
+
 } // namespace

@@ -4,6 +4,7 @@
 #include <glove/wire/json_writer.hpp>
 #include <glove/wire/utf8.hpp>
 #include <gtest/gtest.h>
+#include <memory>
 #include <rapidcheck/gtest.h>
 
 namespace {
@@ -13,10 +14,34 @@ using namespace std::string_view_literals;
 using wire::json::value;
 using wire::json::writer;
 
+// Both ways, which must be the same: appended, and put into room of the size that is promised.
 auto literal(std::string_view text) -> std::string {
     std::string out;
     wire::json::append_quoted(out, text);
+    const std::unique_ptr<char[]> room{new char[wire::json::most_quoted(text.size())]};
+    const auto* const end = wire::json::put_quoted(room.get(), text);
+    EXPECT_EQ((std::string_view{room.get(), end}), out);
     return out;
+}
+
+TEST(JsonWriter, ARoomOfTheLongestLiteralIsFilledAndNotExceeded) {
+    for (std::size_t size = 0; size < 40; ++size) {
+        const auto text = literal(std::string(size, '\x01'));
+        EXPECT_EQ(text.size(), wire::json::most_quoted(size));
+    }
+}
+
+// Wherever in a word of eight bytes it stands, and however few follow.
+TEST(JsonWriter, ASpecialByteIsFoundAtEveryPlaceOfEveryLength) {
+    for (std::size_t size = 1; size < 40; ++size)
+        for (std::size_t at = 0; at < size; ++at)
+            for (const char special : {'"', '\\', '\n', '\x1f', '\x80'}) {
+                std::string text(size, 'x');
+                text[at] = special;
+                const auto begin = literal(text).substr(0, at + 2);
+                EXPECT_EQ(begin.substr(1, at), std::string(at, 'x'));
+                EXPECT_EQ(begin.back(), special == '\x80' ? '\xef' : '\\') << size << " " << at;
+            }
 }
 
 TEST(JsonWriter, MembersStandInTheOrderOfTheCallsWithoutWhiteSpace) {

@@ -1,8 +1,9 @@
 // The local activity record: one JSON object a line, in a file of the owner alone.
 //
-// Guarantees: what is committed is appended whole, in one write under a lock, or the commit fails
-// and nothing of it stays; a file that is a link, has a second name, belongs to another or can be
-// read by others is refused. It does not protect the file from a host process of the same user.
+// Guarantees: what is committed is appended whole, in one write, or the commit fails and nothing of
+// it stays but, at the most, white space; a file that is a link, has a second name, belongs to
+// another or can be read by others is refused. It does not protect the file from a host process of
+// the same user.
 #pragma once
 #include <cstddef>
 #include <glove/base/audit.hpp>
@@ -31,6 +32,10 @@ public:
     [[nodiscard]] virtual auto write(sys::fd_ref file, std::string_view bytes) noexcept
         -> ::ssize_t;
     [[nodiscard]] virtual auto cut_back(sys::fd_ref file, ::off_t size) noexcept -> bool;
+    // Whether its file system keeps the appends of several writers apart.
+    [[nodiscard]] virtual auto is_orderly(sys::fd_ref file) noexcept -> bool;
+    [[nodiscard]] virtual auto write_over(sys::fd_ref file, std::string_view bytes,
+                                          ::off_t at) noexcept -> bool;
     [[nodiscard]] virtual auto sync(sys::fd_ref file) noexcept -> bool;
 };
 [[nodiscard]] auto system_calls() noexcept -> record_file_calls&;
@@ -49,14 +54,20 @@ public:
 
 private:
     jsonl_sink(sys::unique_fd file, std::string path, durability how, record_file_calls& calls)
-        : file_{std::move(file)}, path_{std::move(path)}, how_{how}, calls_{&calls} {}
+        : file_{std::move(file)}, path_{std::move(path)}, how_{how}, calls_{&calls},
+          is_orderly_{calls.is_orderly(file_)} {}
     [[nodiscard]] auto write_staged() -> result<>;
     [[nodiscard]] auto write_whole() -> result<>;
+    [[nodiscard]] auto write_at_once() -> result<>;
+    [[nodiscard]] auto write_locked() -> result<>;
+    [[nodiscard]] auto write_some(std::string_view bytes) -> ::ssize_t;
+    [[nodiscard]] auto blank(std::size_t bytes) -> bool;
 
     sys::unique_fd file_;
     std::string path_; // for messages
     durability how_;
     record_file_calls* calls_;
+    bool is_orderly_;
     std::string staged_; // whole lines
     bool broken_ = false;
 };

@@ -29,7 +29,8 @@ struct record {
 // `line` is without its newline. Steps: log.line, and those of the JSON reader and the field table.
 [[nodiscard]] auto read_record(std::string_view line) -> result<record>;
 
-// Cuts what is read, piece by piece, into lines.
+// Cuts what is read, piece by piece, into lines. One of nothing but spaces is what is left of one
+// that could not be written whole: it is counted, and not taken.
 class line_cutter {
 public:
     struct line {
@@ -41,6 +42,7 @@ public:
     // Bytes of a line without an end are held.
     [[nodiscard]] auto is_torn() const noexcept -> bool { return !held_.empty() || skipping_; }
     [[nodiscard]] auto next_number() const noexcept -> std::uint64_t { return number_; }
+    [[nodiscard]] auto held_bytes() const noexcept -> std::size_t { return held_.size(); }
     // The file was cut back to its last whole line.
     void drop_torn() noexcept {
         held_.clear();

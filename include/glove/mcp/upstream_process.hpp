@@ -27,6 +27,10 @@ struct upstream_grants {
     auto operator==(const upstream_grants&) const -> bool = default;
 };
 
+// Set for the `glove exec` that contains a server, which then keeps what may be a secret among the
+// server's words off the record. The server does not get it.
+inline constexpr const char* contained_server_variable = "GLOVE_CONTAINED_SERVER";
+
 // What it is contained with.
 struct upstream_perimeter {
     std::string glove;                         // the program that does it, absolute

@@ -22,6 +22,12 @@ enum class terminal_wish : std::uint8_t {
     never,
 };
 
+// What a server is made of beside the words that start it.
+struct server_files {
+    std::vector<std::string> parts;
+    bool changeable = false; // the agent may change it, and that is meant
+};
+
 // The tools that an agent gets from servers outside, and how it speaks with them.
 struct mediation_request {
     kernel::mediation what; // without the task, the run and the record
@@ -29,6 +35,8 @@ struct mediation_request {
     bool on_streams = false;
     // Where servers and rules were read from: whoever can change them decides about the next run.
     std::vector<std::string> files;
+    // In the order of the servers.
+    std::vector<server_files> servers;
 };
 
 struct exec_request {

@@ -87,5 +87,10 @@ private:
 // The value on its own, and a string literal with its quotes.
 [[nodiscard]] auto to_text(const value& tree) -> std::string;
 void append_quoted(std::string& out, std::string_view text);
+// A literal into room for as many bytes; returns where it ends.
+[[nodiscard]] constexpr auto most_quoted(std::size_t bytes) noexcept -> std::size_t {
+    return 6 * bytes + 2;
+}
+[[nodiscard]] auto put_quoted(char* to, std::string_view text) noexcept -> char*;
 
 } // namespace glove::wire::json

@@ -8,6 +8,7 @@
 #include <glove/sys/standard_error.hpp>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
 
 namespace glove::kernel {
@@ -66,7 +67,9 @@ auto service::open() -> result<> {
     if (::sigprocmask(SIG_BLOCK, &watched, nullptr) != 0) return fail_os("mcp.signals");
     epoll_ = sys::unique_fd{::epoll_create1(EPOLL_CLOEXEC)};
     signals_ = sys::unique_fd{::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK)};
-    if (!epoll_ || !signals_ || !watch(signals_, source::signals, 0, 0, EPOLLIN) ||
+    alarm_ = sys::unique_fd{::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)};
+    if (!epoll_ || !signals_ || !alarm_ || !watch(signals_, source::signals, 0, 0, EPOLLIN) ||
+        !watch(alarm_, source::alarm, 0, 0, EPOLLIN) ||
         (control_ && !watch(control_.descriptor(), source::control, 0, 0, EPOLLIN)))
         return fail_os("mcp.events");
     if (options_.what == service_options::kind::serve) return open_standard_agent();
@@ -97,7 +100,8 @@ auto service::is_done() const -> bool {
     return !servers && (!agents || given_up_);
 }
 
-auto service::milliseconds_to_wait() const -> int {
+// A time that has come: at once.
+auto service::next_wake() const -> std::optional<nanoseconds> {
     std::optional<nanoseconds> first;
     const auto add = [&](std::optional<nanoseconds> when) {
         if (when && (!first || *when < *first)) first = when;
@@ -114,20 +118,42 @@ auto service::milliseconds_to_wait() const -> int {
     for (std::size_t i = 0; i < agents_end_; ++i) {
         const auto& each = agents_[i];
         if (!each.open) continue;
-        if (each.always_ready && each.reading && !each.ended && !ending_) return 0;
-        if (has_lines(i) && may_take(i)) return 0;
+        if (each.always_ready && each.reading && !each.ended && !ending_) return now_;
+        if (has_lines(i) && may_take(i)) return now_;
         if (each.blocked && each.queue.bytes() > most_waiting_bytes) add(each.moved + 30s);
     }
-    if (!first) return -1;
-    const auto left = *first - now_;
-    if (left <= 0ns) return 0;
-    return static_cast<int>(
-        std::min<std::int64_t>((left + 999'999ns) / 1ms, std::int64_t{24} * 3600 * 1000));
+    return first;
+}
+
+// Of epoll_wait. A time of its own would have the kernel start and stop a timer in each turn.
+auto service::patience_of_turn() -> int {
+    const auto when = next_wake();
+    if (!when) return -1;
+    if (*when <= now_) return 0;
+    if (!alarm_at_ || *when < *alarm_at_) set_alarm(*when);
+    return -1;
+}
+
+// One that rings too early costs a turn, so it stays as it is when there is time for more.
+void service::set_alarm(nanoseconds when) {
+    const auto left = when - now_;
+    const auto whole = std::chrono::floor<std::chrono::seconds>(left);
+    const ::itimerspec wanted{
+        .it_interval = {},
+        .it_value = {.tv_sec = whole.count(), .tv_nsec = (left - whole).count()}};
+    (void)::timerfd_settime(alarm_.get(), 0, &wanted, nullptr); // of values that can be
+    alarm_at_ = when;
+}
+
+void service::take_alarm() {
+    std::uint64_t times = 0;
+    (void)!::read(alarm_.get(), &times, sizeof times);
+    alarm_at_.reset();
 }
 
 void service::turn() {
     ::epoll_event events[events_at_once];
-    const int count = ::epoll_wait(epoll_.get(), events, events_at_once, milliseconds_to_wait());
+    const int count = ::epoll_wait(epoll_.get(), events, events_at_once, patience_of_turn());
     now_ = gate_->begin_turn();
     for (int i = 0; i < count; ++i) handle(events[i]);
     for (std::size_t i = 0; i < agents_end_; ++i)
@@ -147,6 +173,7 @@ void service::handle(const ::epoll_event& event) {
     const auto generation = static_cast<std::uint32_t>(event.data.u64);
     switch (kind) {
     case source::signals: return take_signals();
+    case source::alarm: return take_alarm();
     case source::control: return take_orders();
     case source::listener: return accept_agents();
     case source::agent_input:
@@ -192,7 +219,8 @@ void service::settle_turn() {
         }
     }
     flush_all();
-    for (const auto& each : std::exchange(actions_, {})) carry_out(each);
+    if (!actions_.empty())
+        for (const auto& each : std::exchange(actions_, {})) carry_out(each);
 }
 
 // All that was queued until now, and only then is it told who has gone: what that brings is not on

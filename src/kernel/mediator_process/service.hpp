@@ -8,7 +8,6 @@
 #include "kernel/mediator_process/control.hpp"
 #include "kernel/mediator_process/peers.hpp"
 #include <array>
-#include <deque>
 #include <functional>
 #include <glove/kernel/gateway.hpp>
 #include <glove/sys/clock.hpp>
@@ -66,6 +65,7 @@ public:
 private:
     enum class source : std::uint8_t {
         signals,
+        alarm,
         control,
         listener,
         agent_input,
@@ -95,7 +95,10 @@ private:
     void begin_end(std::string_view why);
     void give_up(const error& why);
     [[nodiscard]] auto is_done() const -> bool;
-    [[nodiscard]] auto milliseconds_to_wait() const -> int;
+    [[nodiscard]] auto next_wake() const -> std::optional<std::chrono::nanoseconds>;
+    [[nodiscard]] auto patience_of_turn() -> int;
+    void set_alarm(std::chrono::nanoseconds when);
+    void take_alarm();
     void own_deadlines();
     void widen(sys::fd_ref pipe, bool& is_wide);
     void look_after_memory();
@@ -140,12 +143,13 @@ private:
     control control_;
     gateway* gate_ = nullptr;
     std::vector<mcp::upstream_wish> wishes_;
-    sys::unique_fd epoll_, signals_, listener_;
+    sys::unique_fd epoll_, signals_, alarm_, listener_;
+    std::optional<std::chrono::nanoseconds> alarm_at_; // when it rings
     std::array<agent_peer, most_sessions> agents_;
     std::size_t agents_end_ = 0; // beyond the last one that is open
     std::vector<server_peer> servers_;
     std::vector<std::uint32_t> agents_to_flush_, servers_to_flush_, flushing_, broken_agents_;
-    std::deque<action> actions_;
+    std::vector<action> actions_;
     std::vector<std::string> notes_; // before it is ready
     std::shared_ptr<mcp::spare_buffer> spare_ = std::make_shared<mcp::spare_buffer>();
     std::optional<std::chrono::nanoseconds> spare_until_; // it is given back then

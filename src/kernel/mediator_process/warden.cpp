@@ -2,13 +2,16 @@
 // that is left by ending its own children again and again.
 #include "kernel/mediator_process/warden.hpp"
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
 #include <ctime>
 #include <glove/sys/clock.hpp>
 #include <glove/sys/files.hpp>
+#include <new>
 #include <string>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -49,6 +52,11 @@ constexpr std::size_t longest_list = 1UL << 20;
     return out;
 }
 
+void pause_a_moment() {
+    constexpr ::timespec moment{0, 2'000'000};
+    (void)::nanosleep(&moment, nullptr);
+}
+
 [[nodiscard]] auto status_of(const ::siginfo_t& end) -> int {
     return end.si_code == CLD_EXITED ? end.si_status : 128 + end.si_status;
 }
@@ -77,8 +85,42 @@ constexpr std::size_t longest_list = 1UL << 20;
     ::_exit(status);
 }
 
+// What the wardens know of the one that works: one page, which they all share.
+class worker_note {
+public:
+    [[nodiscard]] static auto make() -> result<worker_note> {
+        void* const page = ::mmap(nullptr, sizeof(number), PROT_READ | PROT_WRITE,
+                                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (page == MAP_FAILED) return fail_os("mcp.warden");
+        return worker_note{::new (page) number{0}};
+    }
+    void write(::pid_t worker) const noexcept { worker_->store(worker); }
+    [[nodiscard]] auto read() const noexcept -> ::pid_t { return worker_->load(); }
+
+private:
+    using number = std::atomic<::pid_t>;
+    static_assert(number::is_always_lock_free);
+    explicit worker_note(number* worker) : worker_{worker} {}
+    number* worker_; // as long as the process
+};
+
+// The worker, when its own warden has died. It ends its servers itself, and is told to hurry: would
+// it be killed first, then whoever kills this process now would leave the servers to nobody.
+void await_heir(::pid_t heir) {
+    const sys::system_clock time;
+    const auto deadline = time.monotonic() + patience;
+    ::siginfo_t end{};
+    while (heir > 0 && time.monotonic() < deadline &&
+           ::waitid(P_PID, static_cast<::id_t>(heir), &end, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           end.si_pid == 0) {
+        (void)::kill(heir, SIGTERM); // this process's child, and not reaped
+        pause_a_moment();
+    }
+}
+
 // Makes this process the warden of one that works.
-[[nodiscard]] auto watch(bool dies_with_parent, const std::function<int()>& work) -> result<int> {
+[[nodiscard]] auto watch(bool dies_with_parent, const worker_note& note,
+                         const std::function<int()>& work) -> result<int> {
     const auto parent = ::getppid();
     const auto watched = watched_signals();
     if (::sigprocmask(SIG_BLOCK, &watched, nullptr) != 0 ||
@@ -93,6 +135,8 @@ constexpr std::size_t longest_list = 1UL << 20;
     if (worker < 0) return fail_os("mcp.warden");
     if (worker == 0) be_worker(self, work); // not dumpable, and with the signals blocked, too
     const int status = pass_signals_until_end(worker);
+    if (note.read() == worker) note.write(0);
+    await_heir(note.read());
     kill_descendants();
     return status;
 }
@@ -108,14 +152,18 @@ void kill_descendants() {
         bool reaped = false;
         while (::waitpid(-1, nullptr, WNOHANG) > 0) reaped = true;
         if (reaped) continue;
-        constexpr ::timespec moment{0, 2'000'000};
-        (void)::nanosleep(&moment, nullptr);
+        pause_a_moment();
     }
 }
 
 auto under_warden(bool dies_with_parent, const std::function<int()>& work) -> result<int> {
-    return watch(dies_with_parent, [&] {
-        const auto status = watch(false, work); // it hears of its own warden's death already
+    GLOVE_TRY(const auto note, worker_note::make());
+    const auto noted = [&] {
+        note.write(::getpid());
+        return work();
+    };
+    return watch(dies_with_parent, note, [&] {
+        const auto status = watch(false, note, noted); // of its own warden's death it hears already
         return status ? *status : failed;
     });
 }

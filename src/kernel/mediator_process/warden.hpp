@@ -5,7 +5,8 @@
 // Guarantees: a signal to end reaches the worker once; when the worker has ended, every descendant
 // of all three is killed and reaped before the outer warden ends with the worker's status. A
 // warden's death is a SIGTERM to the one below it, and with `dies_with_parent` the death of whoever
-// started the outer one is one to that.
+// started the outer one is one to that. No warden kills a worker that outlives its own warden: for
+// a few seconds it is told to hurry, and ends what is below it itself.
 #pragma once
 #include <functional>
 #include <glove/base/error.hpp>
