@@ -69,7 +69,9 @@ constexpr auto record_fields = wire::table(
     if (text.size() > most_copy_record_bytes)
         return fail(errc::limit_exceeded, "copy.record",
                     "the names of what is handed over need a record of more than 67108864 bytes");
-    auto put = sys::replace_durably(what.records, what.record, text, patience.time.wall().count());
+    // What is pinned only cannot be synced.
+    GLOVE_TRY(const auto records, sys::open_beneath(what.records, "", O_RDONLY | O_DIRECTORY));
+    auto put = sys::replace_durably(records, what.record, text, patience.time.wall().count());
     if (!put) return fail_os("copy.record", put.error().os, what.record);
     return {};
 }
