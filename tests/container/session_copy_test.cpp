@@ -195,6 +195,22 @@ TEST(session_copy, another_mount_is_refused) {
     EXPECT_TRUE(at.read(at.source));
 }
 
+TEST(session_copy, what_may_not_be_read_is_told_by_its_path) {
+    session_scene at;
+    at.put("d/closed", "x", 0);
+    (void)at.place.directory("source/e", 0);
+    const auto tried = at.copy();
+    if (::geteuid() == 0) {
+        EXPECT_TRUE(tried);
+    } else {
+        EXPECT_EQ(failure(tried, "'d/closed'"), "tree.read");
+        test::prepared(::chmod((at.source + "/d/closed").c_str(), 0400) == 0, "chmod");
+        EXPECT_EQ(failure(at.copy(), "'e'"), "tree.read");
+    }
+    test::prepared(::chmod((at.source + "/e").c_str(), 0700) == 0, "chmod");
+    EXPECT_TRUE(at.read(at.source));
+}
+
 TEST(session_copy, as_many_bytes_as_allowed_and_one_more) {
     session_scene at;
     at.put("a", "12345");

@@ -151,7 +151,7 @@ TEST(bundle_store, what_is_not_quite_an_object_is_refused) {
     const auto path = at.path(digest);
     const auto refused = [&] { return step_of(store.fetch(digest)); };
     EXPECT_EQ(refused(), "none");
-    for (const ::mode_t mode : {0400, 0640, 0644, 0700, 04600}) {
+    for (const ::mode_t mode : {0400U, 0640U, 0644U, 0700U, 04600U}) {
         test::prepared(::chmod(path.c_str(), mode) == 0, "chmod");
         EXPECT_EQ(refused(), "bundle.object") << mode;
     }

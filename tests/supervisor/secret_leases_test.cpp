@@ -119,7 +119,7 @@ TEST(secret_leases, a_source_that_is_not_the_callers_alone_is_refused) {
     scene at;
     const auto source = at.what.source_path;
     EXPECT_TRUE(at.lend());
-    for (const ::mode_t mode : {0400, 0640, 0604, 0700}) {
+    for (const ::mode_t mode : {0400U, 0640U, 0604U, 0700U}) {
         test::prepared(::chmod(source.c_str(), mode) == 0, "chmod");
         EXPECT_EQ(step_of(at.lend()), "lease.source") << mode;
     }
