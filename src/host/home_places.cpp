@@ -1,7 +1,6 @@
 // One gate for all homes: what is done under it is short, and one lock cannot deadlock.
 #include "host/home_places.hpp"
 #include <algorithm>
-#include <dirent.h>
 #include <fcntl.h>
 #include <glove/base/ascii.hpp>
 #include <glove/base/text.hpp>
@@ -10,7 +9,6 @@
 #include <glove/sys/clock.hpp>
 #include <glove/sys/user_directories.hpp>
 #include <glove/wire/fields.hpp>
-#include <memory>
 #include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -37,10 +35,6 @@ constexpr auto record_fields = wire::table(
     wire::row<&home_record::grants_words, any_text>("grants"),
     wire::row<&home_record::leases, wire::list<wire::record<lease_fields>{}>{0, most_leases}>(
         "credentials"));
-
-struct directory_closer {
-    void operator()(::DIR* directory) const noexcept { (void)::closedir(directory); }
-};
 
 [[nodiscard]] auto require_private(sys::fd_ref directory, const std::string& path) -> result<> {
     GLOVE_TRY(const auto facts, sys::inspect(directory));
@@ -160,18 +154,6 @@ auto enter_gate(const home_area& area) -> result<sys::unique_fd> {
     }
 }
 
-auto open_with_own_rights(sys::fd_ref directory, const std::string& name)
-    -> result<sys::unique_fd> {
-    constexpr ::mode_t own = 0700;
-    GLOVE_TRY(const auto pin,
-              sys::open_beneath(directory, name, O_PATH | O_DIRECTORY | O_NOFOLLOW));
-    GLOVE_TRY(const auto facts, sys::inspect(pin));
-    const auto by_descriptor = "/proc/self/fd/" + std::to_string(pin.get());
-    if ((facts.permissions & own) != own && ::chmod(by_descriptor.c_str(), own) != 0)
-        return fail_os("home.place", errno, name);
-    return sys::open_beneath(pin, ".", O_RDONLY | O_DIRECTORY);
-}
-
 auto open_entry(const home_area& area, const std::string& name, bool make) -> result<home_entry> {
     home_entry out;
     out.name = name;
@@ -197,28 +179,5 @@ auto save(const home_entry& entry) -> result<> {
 
 auto lock_alone(const home_entry& entry) -> result<bool> { return try_lock(entry.lock, LOCK_EX); }
 auto lock_shared(const home_entry& entry) -> result<bool> { return try_lock(entry.lock, LOCK_SH); }
-
-auto each_name(sys::fd_ref directory, const std::function<bool(const std::string&)>& take)
-    -> result<> {
-    sys::unique_fd again{::openat(directory.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-    if (!again) return fail_os("home.list");
-    const std::unique_ptr<::DIR, directory_closer> opened{::fdopendir(again.get())};
-    if (!opened) return fail_os("home.list");
-    (void)again.release(); // the stream closes it
-    while (const auto* const entry = ::readdir(opened.get()))
-        if (const std::string name{entry->d_name}; name != "." && name != ".." && !take(name))
-            break;
-    return {};
-}
-
-auto names_in(sys::fd_ref directory, std::size_t most) -> result<std::vector<std::string>> {
-    std::vector<std::string> out;
-    GLOVE_CHECK(each_name(directory, [&](const std::string& name) {
-        out.push_back(name);
-        return out.size() < most;
-    }));
-    std::ranges::sort(out);
-    return out;
-}
 
 } // namespace glove::host

@@ -11,10 +11,10 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <glove/base/error.hpp>
 #include <glove/sys/fd.hpp>
 #include <glove/sys/files.hpp>
+#include <glove/sys/trees.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -67,10 +67,6 @@ struct home_entry {
 // errc::not_found when there is no such home, and `make` is false.
 [[nodiscard]] auto open_entry(const home_area& area, const std::string& name, bool make)
     -> result<home_entry>;
-// A directory that an agent could reach; when its owner's rights were taken away, it gets them
-// back. The descriptor says which one it is, whatever has its name now.
-[[nodiscard]] auto open_with_own_rights(sys::fd_ref directory, const std::string& name)
-    -> result<sys::unique_fd>;
 // Through to the disk.
 [[nodiscard]] auto save(const home_entry& entry) -> result<>;
 
@@ -78,12 +74,10 @@ struct home_entry {
 [[nodiscard]] auto lock_alone(const home_entry& entry) -> result<bool>;
 [[nodiscard]] auto lock_shared(const home_entry& entry) -> result<bool>;
 
-// Names in a directory, without "." and "..", one by one, until `take` says no.
-[[nodiscard]] auto each_name(sys::fd_ref directory,
-                             const std::function<bool(const std::string&)>& take) -> result<>;
-// In order; no more than so many.
-[[nodiscard]] auto names_in(sys::fd_ref directory, std::size_t most = 65536)
-    -> result<std::vector<std::string>>;
+// What an agent could reach.
+using sys::each_name;
+using sys::names_in;
+using sys::open_with_own_rights;
 
 // PROFILE+DIGEST too, unlike `is_home_name`.
 [[nodiscard]] auto is_home_key(std::string_view name) noexcept -> bool;

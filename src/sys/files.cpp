@@ -177,22 +177,45 @@ auto read_file(const std::string& path, std::size_t limit) -> result<std::string
     return read_all(fd, limit);
 }
 
-auto read_private_file(const std::string& path, std::size_t limit) -> result<std::string> {
-    const auto fd =
-        open_plain(AT_FDCWD, path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-    if (!fd) return fail_os("file.open", errno, path);
-    GLOVE_CHECK(require_private_file(fd, path));
-    GLOVE_TRY(const auto before, inspect(fd));
-    if (before.size == 0) return fail(errc::invalid_input, "file.private", path + " is empty");
+namespace {
+
+[[nodiscard]] auto read_private(unique_fd file, const std::string& shown, std::size_t limit)
+    -> result<private_file> {
+    GLOVE_CHECK(require_private_file(file, shown));
+    GLOVE_TRY(const auto before, inspect(file));
+    if (before.size == 0) return fail(errc::invalid_input, "file.private", shown + " is empty");
     if (before.size > limit)
         return fail(errc::limit_exceeded, "file.private",
-                    path + " has more than " + std::to_string(limit) + " bytes");
-    GLOVE_TRY(auto out, read_all(fd, limit));
-    GLOVE_TRY(const auto after, inspect(fd));
-    if (!(after == before) || out.size() != before.size)
-        return fail(errc::conflict, "file.changed", path + " changed while it was read",
+                    shown + " has more than " + std::to_string(limit) + " bytes");
+    GLOVE_TRY(auto content, read_all(file, limit));
+    GLOVE_TRY(const auto after, inspect(file));
+    if (!(after == before) || content.size() != before.size)
+        return fail(errc::conflict, "file.changed", shown + " changed while it was read",
                     "replace the file as a whole, by renaming a new one over it");
-    return out;
+    return private_file{std::move(file), before, std::move(content)};
+}
+
+} // namespace
+
+auto read_private_file(const std::string& path, std::size_t limit) -> result<std::string> {
+    auto fd = open_plain(AT_FDCWD, path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    if (!fd) return fail_os("file.open", errno, path);
+    GLOVE_TRY(auto read, read_private(std::move(fd), path, limit));
+    return std::move(read.content);
+}
+
+auto open_private_file(fd_ref directory, const std::string& name, std::size_t limit)
+    -> result<private_file> {
+    auto fd = open_beneath(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    if (!fd) return fail_os("file.open", fd.error().os, name);
+    return read_private(*std::move(fd), name, limit);
+}
+
+auto reopen(fd_ref pin, int flags) -> result<unique_fd> {
+    const auto by_descriptor = "/proc/self/fd/" + std::to_string(pin.get());
+    auto file = open_plain(AT_FDCWD, by_descriptor.c_str(), flags | O_NOCTTY);
+    if (!file) return fail_os("file.reopen");
+    return file;
 }
 
 auto write_all(fd_ref file, std::string_view bytes) -> result<> {

@@ -1,6 +1,7 @@
 // The reference page against the field tables, its examples against the reader, and the seeds of
 // the fuzz targets, which must get past the first check to be of use.
 #include "policy_scene.hpp"
+#include "supervisor/bundle_fields.hpp"
 #include "supervisor/exposure_fields.hpp"
 #include "supervisor/plan_fields.hpp"
 #include "supervisor/session_policy_fields.hpp"
@@ -75,6 +76,8 @@ TEST(Page, SaysOfEachMemberWhatItsTableSays) {
     same("egress_policy", egress_policy_fields);
     same("egress_target", egress_target_fields);
     same("secret_mount", secret_mount_fields);
+    same("bundle_document", bundle_fields);
+    same("bundle_entry", bundle_entry_fields);
     same("exposure_rules", exposure_rules_fields);
     same("exposure_root", root_fields);
     same("exposure_mode", mode_fields);

@@ -78,6 +78,17 @@ inline constexpr std::size_t most_names = 4096; // of one directory
 // most `limit` bytes, and the same after reading as before (else errc::conflict).
 [[nodiscard]] auto read_private_file(const std::string& path, std::size_t limit)
     -> result<std::string>;
+// The same of the file `name` of a directory, which stays open for reading.
+struct private_file {
+    unique_fd file;
+    file_facts facts;
+    std::string content;
+};
+[[nodiscard]] auto open_private_file(fd_ref directory, const std::string& name, std::size_t limit)
+    -> result<private_file>;
+// The inode that `pin` holds, opened anew: the one place that goes through a magic link, to what
+// the caller has in hand already.
+[[nodiscard]] auto reopen(fd_ref pin, int flags) -> result<unique_fd>;
 // All bytes or an error; survives EINTR and short writes.
 [[nodiscard]] auto write_all(fd_ref file, std::string_view bytes) -> result<>;
 [[nodiscard]] auto sync(fd_ref file) -> result<>;
