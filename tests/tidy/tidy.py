@@ -15,6 +15,9 @@ import shutil
 import subprocess
 import sys
 
+sys.dont_write_bytecode = True
+import definitions  # noqa: E402
+
 LAYERS = [
     {"base"}, {"sys"}, {"wire"}, {"journal", "reflect"}, {"policy", "audit", "mcp", "net", "ssh"},
     {"container", "supervisor", "adapters"}, {"kernel", "control"}, {"run", "host"},
@@ -166,6 +169,16 @@ def every_line(tree, pattern, words, but=()):
             yield path, line_of(tree.text(path), match.start()), f"{words}: {match[0]}"
 
 
+def one_definition(tree):
+    """Two headers that mean different things by one name link without a word, and one of them wins."""
+    first = {}
+    for path in tree.product():
+        for space, name, offset in definitions.definitions(tree.code(path)):
+            other = first.setdefault((space, name), path)
+            if other != path:
+                yield path, line_of(tree.code(path), offset), f"{space}::{name} is defined in {other} as well"
+
+
 def unfinished(tree):
     yield from every_line(tree, UNFINISHED, "unfinished work")
 
@@ -260,7 +273,8 @@ def sizes(tree):
 
 RULES = {
     "layers": layers, "one-close": one_close, "raw-calls": raw_calls,
-    "public-headers": public_headers, "heads": heads, "unfinished": unfinished,
+    "public-headers": public_headers, "heads": heads, "one-definition": one_definition,
+    "unfinished": unfinished,
     "machine-names": machine_names, "shell": shell, "layout": layout,
 }
 WARNINGS = {"sizes": sizes}
