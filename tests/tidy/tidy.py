@@ -179,6 +179,14 @@ def one_definition(tree):
                 yield path, line_of(tree.code(path), offset), f"{space}::{name} is defined in {other} as well"
 
 
+def fuzz_seeds(tree):
+    path = "fuzz/CMakeLists.txt"
+    text = tree.text(path) if path in tree.paths else ""
+    for found in re.finditer(r"^glove_fuzz\((\w+)_fuzz\b", text, re.M):
+        if not any(each.startswith(f"fuzz/seeds/{found[1]}/") for each in tree.paths):
+            yield path, line_of(text, found.start()), f"{found[1]} has no seeds"
+
+
 def unfinished(tree):
     yield from every_line(tree, UNFINISHED, "unfinished work")
 
@@ -274,7 +282,7 @@ def sizes(tree):
 RULES = {
     "layers": layers, "one-close": one_close, "raw-calls": raw_calls,
     "public-headers": public_headers, "heads": heads, "one-definition": one_definition,
-    "unfinished": unfinished,
+    "fuzz-seeds": fuzz_seeds, "unfinished": unfinished,
     "machine-names": machine_names, "shell": shell, "layout": layout,
 }
 WARNINGS = {"sizes": sizes}

@@ -75,6 +75,10 @@ CASES = {
         ({"src/wire/a.cpp": "namespace n { struct same {}; }\n", "src/wire/b.cpp": "namespace n { struct same {}; }\n"},
          {"src/wire/a.cpp": "namespace { struct same {}; }\n", "src/wire/b.cpp": "namespace { struct same {}; }\n"}),
     ],
+    "fuzz-seeds": [
+        ({"fuzz/CMakeLists.txt": "glove_fuzz(a_fuzz SOURCES a)\n", "fuzz/seeds/b/1": "x"},
+         {"fuzz/CMakeLists.txt": "glove_fuzz(a_fuzz SOURCES a)\n", "fuzz/seeds/a/1": "x"}),
+    ],
     "unfinished": [
         ({"docs/a.md": "TO" + "DO: more\n"}, {"docs/a.md": "TO" + "DOS: no\n"}),
         ({"src/sys/a.cpp": "// FIX" + "ME\n"}, {"src/sys/a.cpp": "// fixed\n"}),
