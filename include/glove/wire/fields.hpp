@@ -55,12 +55,9 @@ template<class T> struct field {
 
 template<class T, std::size_t N> using fields = std::array<field<T>, N>;
 
-// A std::optional member is optional, every other one is required. `Owner` may be a type that
-// inherits the member.
-template<auto Member, auto Rule,
-         class Owner = typename detail::member_pointer<decltype(Member)>::owner>
-[[nodiscard]] consteval auto row(std::string_view name) {
-    using owner = Owner;
+// A std::optional member is optional, every other one is required.
+template<auto Member, auto Rule> [[nodiscard]] consteval auto row(std::string_view name) {
+    using owner = typename detail::member_pointer<decltype(Member)>::owner;
     using type = typename detail::member_pointer<decltype(Member)>::type;
     field<owner> out{.name = name, .form = Rule.form()};
     if constexpr (detail::is_optional<type>) {
