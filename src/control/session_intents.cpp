@@ -128,7 +128,7 @@ auto session_registry::state::admit(session_record next, std::size_t decision_by
         return {};
     };
     auto done = attempt();
-    if (!done && (done.error().step == "journal.full" || done.error().step == "journal.quota")) {
+    if (!done && journal::lacks_room(done.error())) {
         const auto more = make_room(wanted::room_for_intents);
         if (!more) return refuse_write(more.error(), intent_codes);
         if (*more) done = attempt();
