@@ -630,9 +630,6 @@ TEST(Capabilities, what_cannot_be_written_is_not_advertised) {
     EXPECT_THAT(said, HasSubstr(R"("agent_runtime_adapter_schema_version":0,)"
                                 R"("managed_runtime_ids":[],)"
                                 R"("path_exposure_admin_schema_version":1)"));
-    for (const string_view method :
-         {"create_session", "stop_session", "write_stdin", "set_observation_intent_disposition"})
-        EXPECT_EQ(call(method, "k3"), "method_not_found") << method;
     EXPECT_THAT(s.ask("list_sessions", R"({"limit":9})"), HasSubstr("session-1"));
     EXPECT_THAT(s.ask("session_status", R"({"session_id":"session-1"})"), HasSubstr("created"));
 
@@ -641,8 +638,45 @@ TEST(Capabilities, what_cannot_be_written_is_not_advertised) {
               "path_exposure_unavailable");
     EXPECT_THAT(s.ask("capabilities"), HasSubstr(R"("path_exposure_admin_schema_version":0,)"
                                                  R"("path_exposure_catalog_schema_version":0)"));
-    EXPECT_EQ(call("create_path_exposure", "e2"), "method_not_found");
     EXPECT_THAT(s.ask("list_path_exposures"), HasSubstr("proj"));
+}
+
+// What is on record stays a fact when nothing more can be written: a request that is repeated is
+// answered as it was, a new one is told that the disk failed, and what writes nothing goes on.
+TEST(Service, after_a_journal_has_failed_what_is_on_record_is_still_answered) {
+    whole_service s;
+    const auto create = [&](string_view id, string_view key) {
+        return s.ask("create_session", s.creation(id), string{key});
+    };
+    const auto expose = [&](string_view key) {
+        return s.ask("create_path_exposure", good_call_of(s, "create_path_exposure").payload,
+                     string{key});
+    };
+    const auto revoke = [&](string_view key) {
+        return s.ask("revoke_path_exposure", R"({"exposure_id":"proj","generation":1})",
+                     string{key});
+    };
+    const auto made = create("session-1", "k1");
+    ASSERT_THAT(made, HasSubstr("created"));
+    ASSERT_THAT(expose("e1"), HasSubstr("proj"));
+    const auto revoked = revoke("r1");
+    ASSERT_THAT(revoked, HasSubstr("revoked"));
+    s.break_session_disk();
+    s.break_exposure_disk();
+    EXPECT_EQ(create("session-2", "k2"), "session_storage_failed"); // this one finds out
+    EXPECT_EQ(expose("e2"), "path_exposure_unavailable");
+
+    EXPECT_EQ(create("session-1", "k1"), made);
+    EXPECT_EQ(create("session-2", "k1"), "idempotency_conflict");
+    EXPECT_EQ(create("session-1", "k3"), "session_conflict");
+    EXPECT_EQ(create("session-2", "k2"), "session_storage_failed");
+    EXPECT_EQ(revoke("r1"), revoked);
+    EXPECT_THAT(expose("e1"), HasSubstr(R"("generation":1)"));
+    EXPECT_EQ(expose("e2"), "path_exposure_unavailable");
+    for (const string_view method : {"write_stdin", "signal", "stop_session", "attach"}) {
+        const auto call = good_call_of(s, method);
+        EXPECT_THAT(s.ask(method, call.payload, call.key), HasSubstr("session")) << method;
+    }
 }
 
 TEST(Capabilities, nothing_is_advertised_that_is_not_there) {
