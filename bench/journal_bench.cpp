@@ -4,9 +4,8 @@
 //
 // `plain` records are a fixed form around their text, so that the log itself is measured; `json`
 // records are read with the strict reader, as those of the control plane are.
-#include <algorithm>
+#include "against_bare.hpp"
 #include <benchmark/benchmark.h>
-#include <chrono>
 #include <fcntl.h>
 #include <glove/base/numbers.hpp>
 #include <glove/journal/file_storage.hpp>
@@ -17,6 +16,7 @@
 namespace {
 
 using namespace glove;
+using bench::must;
 
 // 20 digits, the digest before, the own one, text.
 class plain_codec {
@@ -63,15 +63,6 @@ private:
     }
 };
 
-template<class T> auto must(result<T> outcome) -> T {
-    if (!outcome) {
-        std::fprintf(stderr, "%s: %s\n", std::string{outcome.error().step}.c_str(),
-                     outcome.error().detail.c_str());
-        std::abort();
-    }
-    if constexpr (!std::is_void_v<T>) return *std::move(outcome);
-}
-
 template<class C> struct journal_here {
     journal::file_storage store;
     journal::typed_log<C> log;
@@ -88,12 +79,6 @@ private:
               [](auto&&, journal::origin) -> result<> { return {}; }))} {}
 };
 
-auto median_us(std::vector<double>& seconds) -> double {
-    const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
-    std::ranges::nth_element(seconds, middle);
-    return *middle * 1e6;
-}
-
 // One after the other, so that both meet the same moods of the disk.
 template<class C> void append_against_bare(benchmark::State& state) {
     const test::folder folder;
@@ -104,24 +89,15 @@ template<class C> void append_against_bare(benchmark::State& state) {
     const std::string frame(bytes + 8, 'x');
     const sys::unique_fd file{
         ::open((folder / "bare").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)};
-    std::vector<double> bare, ours;
-    const auto timed = [](std::vector<double>& into, auto&& what) {
-        const auto begin = std::chrono::steady_clock::now();
-        what();
-        into.push_back(
-            std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
-    };
+    bench::seconds bare, ours;
     for (auto _ : state) {
-        timed(bare, [&] {
-            must(sys::write_all(file, frame));
-            if (::fdatasync(file.get()) != 0) std::abort();
-        });
-        timed(ours, [&] { must(journal->log.append(sample)); });
-        state.SetIterationTime(ours.back());
+        bare.add([&] { bench::write_durably(file, frame); });
+        ours.add([&] { must(journal->log.append(sample)); });
+        state.SetIterationTime(ours.last());
     }
-    state.counters["bare_us"] = median_us(bare);
-    state.counters["journal_us"] = median_us(ours);
-    state.counters["ratio"] = median_us(ours) / median_us(bare);
+    state.counters["bare_us"] = bare.median_us();
+    state.counters["journal_us"] = ours.median_us();
+    state.counters["ratio"] = ours.median_us() / bare.median_us();
 }
 
 // A journal of so many records that take so many bytes together.

@@ -73,7 +73,8 @@ auto capability_document(const parts& of) -> std::string {
         to.member("key_id", of.receipts->key_id());
         to.end_object();
         to.begin_object("session_control");
-        for (const auto name : session_control) to.member(name, is_there(*find_method(name), of));
+        for (const auto name : session_control)
+            to.member(name, is_operational(*find_method(name), of));
         to.end_object();
         put_runtime(to, of);
         to.begin_array("backends");

@@ -1,5 +1,5 @@
 // Least recently used first out, but never a request that runs: two with one key are carried out
-// once and get one result.
+// once and get one result. What was kept makes room only for what succeeds.
 #include <algorithm>
 #include <condition_variable>
 #include <glove/control/idempotency.hpp>
@@ -45,13 +45,14 @@ struct idempotency_table::state {
         return *at;
     }
 
-    // Null when everything that could make room is running.
+    // Null when everything that could make room is running. While it runs itself, a new one is
+    // above the bound.
     [[nodiscard]] auto subject(std::string_view name) -> subject_keys* {
         if (const auto at = subjects.find(name); at != subjects.end()) {
             at->second.used = ++clock;
             return &at->second.keys;
         }
-        if (subjects.size() >= most.subjects && !drop_oldest()) return nullptr;
+        if (subjects.size() >= most.subjects && oldest({}) == subjects.end()) return nullptr;
         auto& made = subjects[std::string{name}];
         made.used = ++clock;
         return &made.keys;
@@ -85,6 +86,8 @@ struct idempotency_table::state {
     }
     // The subjects that were used longest ago go first, and of the last one its oldest keys.
     void keep_bound(std::string_view newest) {
+        while (subjects.size() > most.subjects && drop_oldest(newest)) {
+        }
         while (bytes() > most.bytes) {
             if (subjects.size() > 1 && drop_oldest(newest)) continue;
             const auto at = subjects.find(newest);
@@ -101,21 +104,26 @@ struct idempotency_table::state {
         subject_keys keys;
         std::uint64_t used = 0;
     };
-    [[nodiscard]] auto drop_oldest(std::optional<std::string_view> but = {}) -> bool {
-        auto oldest = subjects.end();
+    using kept_subjects = std::map<std::string, kept_subject, std::less<>>;
+    [[nodiscard]] auto oldest(std::optional<std::string_view> but) -> kept_subjects::iterator {
+        auto out = subjects.end();
         for (auto at = subjects.begin(); at != subjects.end(); ++at)
             if (at->first != but && !at->second.keys.running() &&
-                (oldest == subjects.end() || at->second.used < oldest->second.used))
-                oldest = at;
-        if (oldest == subjects.end()) return false;
-        subjects.erase(oldest);
+                (out == subjects.end() || at->second.used < out->second.used))
+                out = at;
+        return out;
+    }
+    [[nodiscard]] auto drop_oldest(std::string_view but) -> bool {
+        const auto at = oldest(but);
+        if (at == subjects.end()) return false;
+        subjects.erase(at);
         return true;
     }
 
     const idempotency_bounds most;
     std::mutex lock;
     std::condition_variable changed;
-    std::map<std::string, kept_subject, std::less<>> subjects;
+    kept_subjects subjects;
     std::uint64_t clock = 0;
 };
 

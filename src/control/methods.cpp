@@ -128,9 +128,9 @@ constexpr std::array table{
     GLOVE_TRY(const auto deadline, deadline_of(asked.deadline_ms, when));
     const auto* row = find_method(asked.method);
     if (row == nullptr) return refuse(error_code::method_not_found, errc::not_found, "method.name");
-    if (!is_there(*row, of.has))
+    if (!is_there(row->needs, of.has))
         return refuse(error_code::method_not_found, errc::not_found, "method.part",
-                      std::string{to_string(row->needs)} + " is not there, or works no more");
+                      std::string{to_string(row->needs)} + " is not there");
     GLOVE_CHECK(invalid(check_key(*row, asked.idempotency_key)));
     GLOVE_CHECK(invalid(check_size(*row, asked.payload)));
     const call what{asked, *row, deadline};
@@ -184,7 +184,7 @@ auto is_there(part of, const parts& among) -> bool {
     return false;
 }
 
-auto is_there(const method& what, const parts& among) -> bool {
+auto is_operational(const method& what, const parts& among) -> bool {
     if (!is_there(what.needs, among)) return false;
     if (!what.writes) return true;
     switch (what.needs) {

@@ -220,7 +220,7 @@ auto receipt_journal::reserve(const supervisor::session_plan& plan,
         return refuse(error_code::audit_reconciliation_required, errc::wrong_state,
                       "receipt.reconcile", "no controller has shown that it has this chain");
     auto room = my.log->core().reserve(1, *bytes);
-    if (!room && room.error().step == "journal.full") {
+    if (!room && journal::lacks_room(room.error())) {
         if (auto rotated = my.rotate(); !rotated) {
             my.note_trouble();
             return refuse(error_code::session_capacity, std::move(rotated).error());

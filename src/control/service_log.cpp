@@ -1,11 +1,8 @@
-// One line of JSON for each event, whole or not at all. It never holds a secret or a payload, and a
-// pipe that nobody reads holds nothing up.
+// One line of JSON for each event, whole or not at all. It never holds a secret or a payload.
 #include <cerrno>
 #include <glove/control/service_log.hpp>
-#include <glove/sys/clock.hpp>
 #include <glove/sys/standard_error.hpp>
 #include <glove/wire/json_writer.hpp>
-#include <mutex>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -55,42 +52,28 @@ auto line_of(const log_event& event, std::uint64_t wall_ms) -> std::string {
     return whole_line(shorter, wall_ms);
 }
 
-struct standard_error_log::state {
-    // Whether the whole line went out.
-    [[nodiscard]] auto put(std::string_view line) const -> bool {
+namespace {
+
+class standard_error final : public log_sink {
+public:
+    auto put(std::string_view line) -> bool override {
         ssize_t wrote = -1;
         do {
             errno = 0;
-            if (stream.is_socket)
+            if (stream_.is_socket)
                 wrote = ::send(2, line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-            else if (!stream.can_wait) wrote = ::write(2, line.data(), line.size());
-            else if (stream.own) wrote = ::write(stream.own.get(), line.data(), line.size());
+            else if (!stream_.can_wait) wrote = ::write(2, line.data(), line.size());
+            else if (stream_.own) wrote = ::write(stream_.own.get(), line.data(), line.size());
         } while (wrote < 0 && errno == EINTR);
         return wrote > 0;
     }
 
-    sys::error_stream stream;
-    sys::system_clock clock;
-    std::mutex lock;
-    std::uint64_t lost = 0;
+private:
+    sys::error_stream stream_;
 };
 
-standard_error_log::standard_error_log() : state_{std::make_unique<state>()} {}
-standard_error_log::~standard_error_log() = default;
+} // namespace
 
-void standard_error_log::write(const log_event& event) {
-    const auto now_ms = static_cast<std::uint64_t>(state_->clock.wall().count()) / 1'000'000;
-    const auto line = line_of(event, now_ms);
-    const std::lock_guard held{state_->lock};
-    if (state_->lost > 0) {
-        const auto text = std::to_string(state_->lost) + " lines found no room";
-        if (!state_->put(line_of({.name = "log.lost", .text = text}, now_ms))) {
-            ++state_->lost;
-            return;
-        }
-        state_->lost = 0;
-    }
-    if (!state_->put(line)) ++state_->lost;
-}
+standard_error_log::standard_error_log() : queued_log{std::make_unique<standard_error>()} {}
 
 } // namespace glove::control

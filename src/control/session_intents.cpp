@@ -128,10 +128,9 @@ auto session_registry::state::admit(session_record next, std::size_t decision_by
         return {};
     };
     auto done = attempt();
-    const auto full = !done && done.error().step == "journal.full";
-    if (full || (!done && done.error().step == "journal.quota")) {
-        // Where the quota is used up, only what frees a guest's record helps.
-        const auto more = make_room(full ? wanted::room : wanted::room_for_intents);
+    if (!done && journal::lacks_room(done.error())) {
+        const bool over_quota = journal::is_over_quota(done.error());
+        const auto more = make_room(over_quota ? wanted::room_for_intents : wanted::room);
         if (!more) return refuse_write(more.error(), intent_codes);
         if (*more) done = attempt();
     }

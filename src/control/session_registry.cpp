@@ -42,11 +42,8 @@ auto session_codec::authenticate(std::string_view bytes) const -> result<std::st
 }
 
 auto refuse_write(error why, const write_codes& codes) -> std::unexpected<refusal> {
-    const auto& step = why.step;
-    if (step == "journal.full" || step == "journal.quota" || step == "journal.rotate")
-        return refuse(codes.full, std::move(why));
-    if (step.starts_with("wire.") || step.starts_with("record."))
-        return refuse(codes.form, std::move(why));
+    if (journal::lacks_room(why)) return refuse(codes.full, std::move(why));
+    if (why.code == errc::invalid_input && why.os == 0) return refuse(codes.form, std::move(why));
     return refuse(codes.disk, std::move(why));
 }
 

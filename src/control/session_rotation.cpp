@@ -161,7 +161,7 @@ auto session_registry::state::make_room(wanted what) -> result<bool> {
 auto session_registry::state::reserve(std::size_t records, std::size_t bytes_each)
     -> result<owed_room> {
     auto out = log->core().reserve(records, bytes_each);
-    if (!out && out.error().step == "journal.full") {
+    if (!out && journal::lacks_room(out.error())) {
         GLOVE_TRY(const bool more, make_room(wanted::room));
         if (more) out = log->core().reserve(records, bytes_each);
     }

@@ -86,7 +86,10 @@ enum class status : int { clean = 0, failed = 1, usage = 2 };
     GLOVE_TRY(const auto ending, server->run(stop, [] { notify("STOPPING=1"); }));
     log.write({.name = "service.stopped"});
     // A worker that does not come back would be waited for: only the end of the process ends it.
-    if (ending == control::ending::late) std::_Exit(static_cast<int>(status::failed));
+    if (ending == control::ending::late) {
+        log.flush();
+        std::_Exit(static_cast<int>(status::failed));
+    }
     return ending;
 }
 

@@ -143,7 +143,7 @@ auto log::reserve(std::size_t records, std::size_t bytes_each) -> result<reserva
 
 auto log::check_record(std::string_view payload, const facts& what) const -> result<> {
     if (payload.empty() || payload.size() > limit_.record_bytes)
-        return fail(errc::limit_exceeded, "journal.record",
+        return fail(errc::invalid_input, "journal.record",
                     std::to_string(payload.size()) + " bytes, and 1 to " +
                         std::to_string(limit_.record_bytes) + " are allowed");
     if (is_snapshot(payload) || what.kind >= kinds ||

@@ -150,71 +150,42 @@ auto decode_catalog_entry(std::string_view text) -> result<catalog_entry> {
 
 namespace {
 
-[[nodiscard]] auto descriptor_of(const descriptor_in_record& in) -> exposure_descriptor {
-    return {in.exposure_id,
-            in.generation,
-            in.root_id,
-            in.source_identity_digest,
-            in.scope_digest,
-            in.display_label,
-            in.allowed_modes,
-            in.expires_at_ms,
-            in.allowed_runtime_template_ids};
-}
-
 [[nodiscard]] auto flat(const exposure_record& in) -> flat_record {
     flat_record out;
     out.sequence = in.sequence;
     out.previous_hash = in.previous_hash;
     out.record_hash = in.record_hash;
     if (const auto* made = std::get_if<exposure_created>(&in.fact)) {
-        const auto& d = made->descriptor;
         out.kind = "create";
-        out.descriptor = {1,
-                          d.exposure_id,
-                          d.generation,
-                          d.root_id,
-                          d.source_identity_digest,
-                          d.scope_digest,
-                          d.display_label,
-                          d.allowed_modes,
-                          d.expires_at_ms,
-                          d.allowed_runtime_template_ids,
-                          "active"};
+        out.descriptor = {made->descriptor, 1, "active"};
         out.request_id = made->request_id;
         out.request_digest = made->request_digest;
         out.host_path = made->host_path;
         out.parent_identity_digest = made->parent_identity_digest;
     } else if (const auto* ended = std::get_if<exposure_revoked>(&in.fact)) {
         out.kind = "revoke";
-        out.request_id = ended->request_id;
-        out.request_digest = ended->request_digest;
-        out.exposure_id = ended->exposure_id;
-        out.generation = ended->generation;
         out.state = "revoked";
-        out.revoked_at_ms = ended->revoked_at_ms;
+        static_cast<exposure_revoked&>(out) = *ended;
     }
     return out;
 }
 
 [[nodiscard]] auto created_from(const flat_record& in) -> result<exposure_created> {
-    const auto& d = in.descriptor;
+    const exposure_descriptor& d = in.descriptor;
     if (d.exposure_id.empty() || d.generation == 0 || d.root_id.empty() ||
         d.source_identity_digest.empty() || d.scope_digest.empty() || d.display_label.empty() ||
         d.allowed_modes.empty() || d.expires_at_ms == 0 || d.allowed_runtime_template_ids.empty() ||
         in.host_path.empty() || in.parent_identity_digest.empty())
         return fail(errc::corrupt, "exposure.record", "a creation lacks a member");
-    exposure_created out{descriptor_of(d), in.request_id, in.request_digest, in.host_path,
-                         in.parent_identity_digest};
-    GLOVE_CHECK(check_sorted(out.descriptor));
-    return out;
+    GLOVE_CHECK(check_sorted(d));
+    return exposure_created{d, in.request_id, in.request_digest, in.host_path,
+                            in.parent_identity_digest};
 }
 
 [[nodiscard]] auto revoked_from(const flat_record& in) -> result<exposure_revoked> {
     if (in.exposure_id.empty() || in.generation == 0)
         return fail(errc::corrupt, "exposure.record", "a revocation lacks a member");
-    return exposure_revoked{in.request_id, in.request_digest, in.exposure_id, in.generation,
-                            in.revoked_at_ms};
+    return static_cast<const exposure_revoked&>(in);
 }
 
 void put(wire::digest_encoder& out, const exposure_created& fact) {

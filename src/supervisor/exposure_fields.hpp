@@ -4,6 +4,7 @@
 #include "supervisor/words.hpp"
 #include <glove/supervisor/exposure.hpp>
 #include <glove/supervisor/exposure_policy.hpp>
+#include <glove/wire/inherited.hpp>
 #include <glove/wire/maybe.hpp>
 
 namespace glove::supervisor {
@@ -77,35 +78,21 @@ inline constexpr auto catalog_fields =
 
 // --- records ---
 
-// A record of a revocation has a descriptor of defaults, and one of a creation has the members of a
-// revocation at theirs. The rows allow both; `decode_exposure_record` asks for what belongs
-// together.
-struct descriptor_in_record {
+// The JSON of a record has the members of both kinds. One of a revocation has a descriptor of
+// defaults, and one of a creation has the members of a revocation at theirs. The rows allow both;
+// `decode_exposure_record` asks for what belongs together.
+struct descriptor_in_record : exposure_descriptor {
     std::uint8_t schema_version = 1;
-    std::string exposure_id;
-    std::uint64_t generation = 0;
-    std::string root_id;
-    std::string source_identity_digest;
-    std::string scope_digest;
-    std::string display_label;
-    std::vector<exposure_mode> allowed_modes;
-    std::uint64_t expires_at_ms = 0;
-    std::vector<std::string> allowed_runtime_template_ids;
     std::string state;
 };
-struct flat_record {
+struct flat_record : exposure_revoked {
     std::uint8_t schema_version = 1;
     std::uint64_t sequence = 0;
     std::string kind;
     descriptor_in_record descriptor;
-    std::string request_id;
-    std::string request_digest;
     std::string host_path;
     std::string parent_identity_digest;
-    std::string exposure_id;
-    std::uint64_t generation = 0;
     std::string state;
-    std::uint64_t revoked_at_ms = 0;
     std::string previous_hash;
     std::string record_hash;
 };
@@ -115,38 +102,46 @@ inline constexpr wire::word<std::string_view> kind_words[] = {{"create", "create
 inline constexpr wire::word<std::string_view> recorded_state_words[] = {
     {"", ""}, {"active", "active"}, {"revoked", "revoked"}};
 
+template<auto Member, auto Rule>
+[[nodiscard]] consteval auto descriptor_row(std::string_view name) {
+    return wire::inherited_row<descriptor_in_record, Member, Rule>(name);
+}
 inline constexpr auto descriptor_fields = wire::table(
-    wire::row<&descriptor_in_record::schema_version, version_1>("schema_version"),
-    wire::row<&descriptor_in_record::exposure_id, wire::maybe<exposure_name>{}>("exposure_id"),
-    wire::row<&descriptor_in_record::generation, wire::integer{}>("generation"),
-    wire::row<&descriptor_in_record::root_id, wire::maybe<wire::ident>{}>("root_id"),
-    wire::row<&descriptor_in_record::source_identity_digest, wire::maybe<wire::hex64>{}>(
+    descriptor_row<&descriptor_in_record::schema_version, version_1>("schema_version"),
+    descriptor_row<&exposure_descriptor::exposure_id, wire::maybe<exposure_name>{}>("exposure_id"),
+    descriptor_row<&exposure_descriptor::generation, wire::integer{}>("generation"),
+    descriptor_row<&exposure_descriptor::root_id, wire::maybe<wire::ident>{}>("root_id"),
+    descriptor_row<&exposure_descriptor::source_identity_digest, wire::maybe<wire::hex64>{}>(
         "source_identity_digest"),
-    wire::row<&descriptor_in_record::scope_digest, wire::maybe<wire::hex64>{}>("scope_digest"),
-    wire::row<&descriptor_in_record::display_label, wire::maybe<wire::label>{}>("display_label"),
-    wire::row<&descriptor_in_record::allowed_modes,
-              wire::list<wire::record<mode_fields>{}>{0, most_modes}>("allowed_modes"),
-    wire::row<&descriptor_in_record::expires_at_ms, wire::integer{}>("expires_at_ms"),
-    wire::row<&descriptor_in_record::allowed_runtime_template_ids,
-              wire::list<wire::ident>{0, most_templates}>("allowed_runtime_template_ids"),
-    wire::row<&descriptor_in_record::state, wire::choice<recorded_state_words>{}>("state"));
+    descriptor_row<&exposure_descriptor::scope_digest, wire::maybe<wire::hex64>{}>("scope_digest"),
+    descriptor_row<&exposure_descriptor::display_label, wire::maybe<wire::label>{}>(
+        "display_label"),
+    descriptor_row<&exposure_descriptor::allowed_modes,
+                   wire::list<wire::record<mode_fields>{}>{0, most_modes}>("allowed_modes"),
+    descriptor_row<&exposure_descriptor::expires_at_ms, wire::integer{}>("expires_at_ms"),
+    descriptor_row<&exposure_descriptor::allowed_runtime_template_ids,
+                   wire::list<wire::ident>{0, most_templates}>("allowed_runtime_template_ids"),
+    descriptor_row<&descriptor_in_record::state, wire::choice<recorded_state_words>{}>("state"));
 
+template<auto Member, auto Rule> [[nodiscard]] consteval auto record_row(std::string_view name) {
+    return wire::inherited_row<flat_record, Member, Rule>(name);
+}
 inline constexpr auto record_fields = wire::table(
-    wire::row<&flat_record::schema_version, version_1>("schema_version"),
-    wire::row<&flat_record::sequence, positive>("sequence"),
-    wire::row<&flat_record::kind, wire::choice<kind_words>{}>("kind"),
-    wire::row<&flat_record::descriptor, wire::record<descriptor_fields>{}>("descriptor"),
-    wire::row<&flat_record::request_id, wire::ident>("request_id"),
-    wire::row<&flat_record::request_digest, wire::hex64>("request_digest"),
-    wire::row<&flat_record::host_path, wire::maybe<wire::absolute_path>{}>("host_path"),
-    wire::row<&flat_record::parent_identity_digest, wire::maybe<wire::hex64>{}>(
+    record_row<&flat_record::schema_version, version_1>("schema_version"),
+    record_row<&flat_record::sequence, positive>("sequence"),
+    record_row<&flat_record::kind, wire::choice<kind_words>{}>("kind"),
+    record_row<&flat_record::descriptor, wire::record<descriptor_fields>{}>("descriptor"),
+    record_row<&exposure_revoked::request_id, wire::ident>("request_id"),
+    record_row<&exposure_revoked::request_digest, wire::hex64>("request_digest"),
+    record_row<&flat_record::host_path, wire::maybe<wire::absolute_path>{}>("host_path"),
+    record_row<&flat_record::parent_identity_digest, wire::maybe<wire::hex64>{}>(
         "parent_identity_digest"),
-    wire::row<&flat_record::exposure_id, wire::maybe<exposure_name>{}>("exposure_id"),
-    wire::row<&flat_record::generation, wire::integer{}>("generation"),
-    wire::row<&flat_record::state, wire::choice<recorded_state_words>{}>("state"),
-    wire::row<&flat_record::revoked_at_ms, wire::integer{}>("revoked_at_ms"),
-    wire::row<&flat_record::previous_hash, wire::hex64>("previous_hash"),
-    wire::row<&flat_record::record_hash, wire::hex64>("record_hash"));
+    record_row<&exposure_revoked::exposure_id, wire::maybe<exposure_name>{}>("exposure_id"),
+    record_row<&exposure_revoked::generation, wire::integer{}>("generation"),
+    record_row<&flat_record::state, wire::choice<recorded_state_words>{}>("state"),
+    record_row<&exposure_revoked::revoked_at_ms, wire::integer{}>("revoked_at_ms"),
+    record_row<&flat_record::previous_hash, wire::hex64>("previous_hash"),
+    record_row<&flat_record::record_hash, wire::hex64>("record_hash"));
 
 // --- the operator's policy ---
 

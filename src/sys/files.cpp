@@ -33,8 +33,11 @@ constexpr ::mode_t permission_bits = 07777;
     else if (facts.owner != ::geteuid()) defect = "belongs to another user";
     else if (facts.links != 1) defect = "has more than one link";
     else if (facts.permissions != 0600) defect = "does not have mode 0600";
-    if (defect != nullptr) return fail(errc::not_permitted, "file.private", name + " " + defect);
-    return {};
+    if (defect == nullptr) return {};
+    const bool mode_alone = facts.identity.type == S_IFREG && facts.owner == ::geteuid() &&
+                            facts.links == 1 && name.starts_with('/');
+    return fail(errc::not_permitted, "file.private", name + " " + defect,
+                mode_alone ? "chmod 600 " + name : "");
 }
 
 } // namespace

@@ -356,6 +356,35 @@ class Journals(Case):
             self.service.start()
         return str(caught.exception)
 
+    def test_a_history_that_cannot_be(self):
+        """Every hash is right: what gloved refuses to open is not called sound, and its twin opens."""
+        self.service.stop()
+        plan = service.plan()
+        cases = {"registry.transition": ({"session_id": "s0", "key": "other"}, {"session_id": "s1", "key": "other"}),
+                 "registry.key": ({"session_id": "s1", "key": "create-s0"}, {"session_id": "s1", "key": "create-s1"}),
+                 "registry.plan": ({"session_id": "s1", "plan": dict(plan, expires_at_ms=plan["expires_at_ms"] + 1)},
+                                   {"session_id": "s1"})}
+        for step, (hostile, sound) in cases.items():
+            for second, good in ((hostile, False), (sound, True)):
+                with self.subTest(step, good=good):
+                    first, head = controller.registry_record(1, "s0", plan, controller.ZEROS)
+                    second = {"plan": plan, **second}
+                    expires = plan["expires_at_ms"] if step == "registry.plan" else None
+                    text, _ = controller.registry_record(2, last=head, expires_at_ms=expires, **second)
+                    service.private_file(self.sessions, b"GLVSES05" + controller.framed(first) + controller.framed(text))
+                    if os.path.exists(self.sessions + ".head"):
+                        os.remove(self.sessions + ".head")
+                    said = self.journal("verify", self.sessions, status=0 if good else 1).stdout
+                    if good:
+                        self.assertIn("2 records", said)
+                        self.service.start()
+                        self.assertEqual(len(self.service.controller.ask("list_sessions", {"limit": 9})["sessions"]), 2)
+                        self.service.stop()
+                    else:
+                        self.assertIn("journal.record: record 2", said)
+                        self.assertIn(step, said)
+                        self.assertIn(step, self.failed_start())
+
     def test_a_changed_record(self):
         self.service.stop()
         changed = bytearray(self.content(self.sessions))

@@ -75,6 +75,17 @@ TEST(Idempotency, a_failure_leaves_no_subject_behind) {
         EXPECT_EQ(code_of(table.once("none-" + std::to_string(i), "k", "r", fails)),
                   "session_not_found");
     EXPECT_EQ(code_of(table.once("living", "k", "r", good)), "1");
+    // Nor when the table is full; what succeeds takes the place of the one that was used longest
+    // ago.
+    EXPECT_EQ(code_of(table.once("other", "k", "r", good)), "2");
+    for (int i = 0; i < 10; ++i)
+        EXPECT_EQ(code_of(table.once("none-" + std::to_string(i), "k", "r", fails)),
+                  "session_not_found");
+    EXPECT_EQ(code_of(table.once("living", "k", "r", good)), "1");
+    EXPECT_EQ(code_of(table.once("other", "k", "r", good)), "2");
+    EXPECT_EQ(code_of(table.once("third", "k", "r", good)), "3");
+    EXPECT_EQ(table.kept(), 2U);
+    EXPECT_EQ(code_of(table.once("other", "k", "r", good)), "2");
 }
 
 TEST(Idempotency, answers_are_bounded_in_bytes) {

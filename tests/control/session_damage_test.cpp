@@ -3,6 +3,8 @@
 #include "control/session_digests.hpp"
 #include "control/session_state.hpp"
 #include "session_scene.hpp"
+#include <glove/control/journals.hpp>
+#include <glove/journal/inspect.hpp>
 #include <gmock/gmock.h>
 #include <support/folder.hpp>
 
@@ -121,6 +123,15 @@ TEST(Damage, RecordsInAnotherOrderAreRefused) {
     }
 }
 
+// As `glove journal verify` sees it.
+auto viewed(const std::string& file) -> journal::inspection {
+    failing_disk disk;
+    disk.put("file", file);
+    failing_storage store{disk};
+    const auto view = control::view_journal(control::journal_kind::sessions, nullptr, {}).value();
+    return journal::inspect(store, view.how, *view.reader).value();
+}
+
 // Histories that a writer without the rules might have written: every hash is right.
 class Forged : public testing::Test {
 protected:
@@ -145,6 +156,10 @@ protected:
             head = {one.sequence, one.this_hash};
         }
         const auto done = open_with(scene, file);
+        // What is called sound can be opened, and what is refused is not called so.
+        const auto seen = viewed(file);
+        EXPECT_EQ(seen.sound(), done.well);
+        EXPECT_EQ(seen.defect ? seen.defect->detail : "", done.well ? "" : done.why.detail);
         return done.well ? error{.step = "", .detail = {}} : done.why;
     }
     void expect_refused(const std::vector<session_record>& records, const std::string& step) {

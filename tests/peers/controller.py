@@ -248,18 +248,19 @@ def framed(text):
     return struct.pack(">I", len(payload)) + payload + struct.pack(">I", len(payload))
 
 
-def registry_record(sequence, session_id, plan, last, controller_digest="c" * 64, created_at_ms=1000):
+def registry_record(sequence, session_id, plan, last, controller_digest="c" * 64, created_at_ms=1000, key=None,
+                    expires_at_ms=None):
     """The record of a new session behind the one whose hash is `last`; its text and its hash."""
-    text = plan_text(plan)
+    text, key, expires = plan_text(plan), key or f"create-{session_id}", expires_at_ms or plan["expires_at_ms"]
     digest = sha256(text)
     into = Encoder("glove.session-registry.record").u64(sequence)
-    into.text("create", f"create-{session_id}", session_id, controller_digest, digest, digest, "created", "")
-    into.u64(plan["policy_revision"], plan["expires_at_ms"], created_at_ms, 0, 0).text(text, last)
+    into.text("create", key, session_id, controller_digest, digest, digest, "created", "")
+    into.u64(plan["policy_revision"], expires, created_at_ms, 0, 0).text(text, last)
     out = {
-        "schema_version": 1, "sequence": sequence, "operation": "create", "idempotency_key": f"create-{session_id}",
+        "schema_version": 1, "sequence": sequence, "operation": "create", "idempotency_key": key,
         "session_id": session_id, "controller_plan_digest": controller_digest, "request_digest": digest,
         "plan_content_digest": digest, "state": "created", "policy_revision": plan["policy_revision"],
-        "expires_at_ms": plan["expires_at_ms"], "created_at_ms": created_at_ms, "authorization_id": "",
+        "expires_at_ms": expires, "created_at_ms": created_at_ms, "authorization_id": "",
         "authorized_at_ms": 0, "authorization_expires_at_ms": 0, "launch_profile_digest": "", "starting_at_ms": 0,
         "running_at_ms": 0, "stopping_at_ms": 0, "process_identity_schema_version": 0, "process_pid": 0,
         "process_boot_id": "", "process_start_time_ticks": 0, "process_cgroup_device": 0, "process_cgroup_inode": 0,

@@ -114,6 +114,13 @@ class Service:
         with open(self.log, encoding="utf-8", errors="replace") as file:
             return file.read()
 
+    def says(self, words):
+        """Whether its log has these words, now or soon: it is written beside the answers."""
+        end = time.monotonic() + PATIENCE
+        while words not in self.said() and time.monotonic() < end:
+            time.sleep(0.01)
+        return words in self.said()
+
     def stop(self):
         """As an operator does it; what it ended with."""
         self.process.terminate()

@@ -184,6 +184,7 @@ TEST_F(ExposurePolicy, AFileOfTheOwnerAloneIsLoaded) {
     EXPECT_EQ(exposure_policy::load(path)->rules(), test::usual_exposure_rules(root));
     ASSERT_EQ(::chmod(path.c_str(), 0640), 0);
     EXPECT_EQ(exposure_policy::load(path).error().step, "file.private");
+    EXPECT_EQ(exposure_policy::load(path).error().remedy, "chmod 600 " + path);
     const auto bad = place.file("bad.json", text.substr(1), 0600);
     EXPECT_TRUE(exposure_policy::load(bad).error().detail.starts_with(bad + ": "));
 }

@@ -15,6 +15,9 @@ import shutil
 import subprocess
 import sys
 
+sys.dont_write_bytecode = True
+import definitions  # noqa: E402
+
 LAYERS = [
     {"base"}, {"sys"}, {"wire"}, {"journal", "reflect"}, {"policy", "audit", "mcp", "net", "ssh"},
     {"container", "supervisor", "adapters"}, {"kernel", "control"}, {"run", "host"},
@@ -166,6 +169,24 @@ def every_line(tree, pattern, words, but=()):
             yield path, line_of(tree.text(path), match.start()), f"{words}: {match[0]}"
 
 
+def one_definition(tree):
+    """Two headers that mean different things by one name link without a word, and one of them wins."""
+    first = {}
+    for path in tree.product():
+        for space, name, offset in definitions.definitions(tree.code(path)):
+            other = first.setdefault((space, name), path)
+            if other != path:
+                yield path, line_of(tree.code(path), offset), f"{space}::{name} is defined in {other} as well"
+
+
+def fuzz_seeds(tree):
+    path = "fuzz/CMakeLists.txt"
+    text = tree.text(path) if path in tree.paths else ""
+    for found in re.finditer(r"^glove_fuzz\((\w+)_fuzz\b", text, re.M):
+        if not any(each.startswith(f"fuzz/seeds/{found[1]}/") for each in tree.paths):
+            yield path, line_of(text, found.start()), f"{found[1]} has no seeds"
+
+
 def unfinished(tree):
     yield from every_line(tree, UNFINISHED, "unfinished work")
 
@@ -260,7 +281,8 @@ def sizes(tree):
 
 RULES = {
     "layers": layers, "one-close": one_close, "raw-calls": raw_calls,
-    "public-headers": public_headers, "heads": heads, "unfinished": unfinished,
+    "public-headers": public_headers, "heads": heads, "one-definition": one_definition,
+    "fuzz-seeds": fuzz_seeds, "unfinished": unfinished,
     "machine-names": machine_names, "shell": shell, "layout": layout,
 }
 WARNINGS = {"sizes": sizes}

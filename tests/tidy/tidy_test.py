@@ -43,6 +43,42 @@ CASES = {
         ({"src/sys/a.cpp": LONG}, {"src/sys/a.cpp": "// Guarantees nothing.\n" + LONG}),
         ({"include/glove/sys/a.hpp": LONG}, {"include/glove/sys/a.hpp": "int value;\n"}),
     ],
+    "one-definition": [
+        ({"src/wire/a.hpp": f"namespace glove::wire {{\n{one}\n}}\n",
+          "include/glove/wire/b.hpp": f"namespace glove {{ namespace wire {{\n{other}\n}} }}\n"},
+         {"src/wire/a.hpp": f"namespace glove::wire {{\n{one}\n}}\n",
+          "include/glove/wire/b.hpp": f"namespace glove::net {{\n{other}\n}}\n"})
+        for one, other in (
+            ("inline constexpr int same = 1;", "inline constexpr int same{2};"),
+            ("inline constexpr auto same = table(row<&a::b, list<some{}>{1, 2}>(), row<2>());",
+             "inline constexpr word<kind> same[] = {{1, 2}};"),
+            ("inline constexpr list<record<rows>{}> same{1, 2};", "inline const std::map<int, int> same = {};"),
+            ("struct same : base<int> {\n    int inside;\n};", "class same final {};"),
+            ("enum class same : int { a };", "template<class T> struct same { T one; };"),
+            ("inline auto f() -> int { return 1; }\nstruct same {};", "struct same { struct inside {}; };"),
+        )
+    ] + [
+        ({"src/wire/a.hpp": "namespace n { struct same {}; }\n", "src/wire/b.hpp": "namespace n { struct same {}; }\n"},
+         {"src/wire/a.hpp": "namespace n { struct same {}; }\n", "src/wire/b.hpp": twin})
+        for twin in (
+            "namespace n { struct same; auto f(same) -> struct same; }\n",
+            "namespace n { namespace { struct same {}; } }\n",
+            "namespace n { // struct same {};\n}\n",
+            "namespace n { struct other { struct same {}; }; }\n",
+            "namespace n { auto f() { struct same {}; } }\n",
+            "namespace n { struct other::same {}; }\n",
+            "namespace n { template<> struct same<int> {}; }\n",
+            "namespace n::detail { struct same {}; }\n",
+            "namespace n { inline auto same(int) -> int; inline auto f(int same = 1) -> int; }\n",
+        )
+    ] + [
+        ({"src/wire/a.cpp": "namespace n { struct same {}; }\n", "src/wire/b.cpp": "namespace n { struct same {}; }\n"},
+         {"src/wire/a.cpp": "namespace { struct same {}; }\n", "src/wire/b.cpp": "namespace { struct same {}; }\n"}),
+    ],
+    "fuzz-seeds": [
+        ({"fuzz/CMakeLists.txt": "glove_fuzz(a_fuzz SOURCES a)\n", "fuzz/seeds/b/1": "x"},
+         {"fuzz/CMakeLists.txt": "glove_fuzz(a_fuzz SOURCES a)\n", "fuzz/seeds/a/1": "x"}),
+    ],
     "unfinished": [
         ({"docs/a.md": "TO" + "DO: more\n"}, {"docs/a.md": "TO" + "DOS: no\n"}),
         ({"src/sys/a.cpp": "// FIX" + "ME\n"}, {"src/sys/a.cpp": "// fixed\n"}),

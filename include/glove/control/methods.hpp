@@ -78,9 +78,10 @@ struct method {
 };
 [[nodiscard]] auto methods() -> std::span<const method>;
 [[nodiscard]] auto find_method(std::string_view name) -> const method*;
-// What it needs is there, and, when it writes, can be written to: after a journal has failed,
-// looking goes on.
-[[nodiscard]] auto is_there(const method& what, const parts& among) -> bool;
+// What it needs is there, and, when it writes, can be written to. That is what is advertised; a
+// request is refused for want of a part alone: after a journal has failed, what is on record is
+// still answered, and what is not is refused by whoever would write it.
+[[nodiscard]] auto is_operational(const method& what, const parts& among) -> bool;
 
 // The document that says what can be done, from what is there and works now.
 [[nodiscard]] auto capability_document(const parts& of) -> std::string;

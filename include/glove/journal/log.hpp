@@ -23,6 +23,16 @@ namespace glove::journal {
 
 class log;
 
+// Whether it is for want of room in the journal itself: nothing was written, and a rotation may
+// help. A disk that is full is another matter: the system says so.
+[[nodiscard]] inline auto lacks_room(const error& why) noexcept -> bool {
+    return why.code == errc::limit_exceeded && why.os == 0;
+}
+// Of these: the record's kind has used up its quota, so that only what frees records of it helps.
+[[nodiscard]] inline auto is_over_quota(const error& why) noexcept -> bool {
+    return lacks_room(why) && why.step == "journal.quota";
+}
+
 // Room for records that are owed: `left` more of them fit. What is not used is given back at the
 // end. It outlives a rotation; after a restart its owner reserves again, which always fits.
 class reservation {

@@ -1,0 +1,34 @@
+// Rows for members that a type inherits: the row is that of the base, for objects of the type.
+//
+//   wire::inherited_row<derived, &base::member, wire::integer{}>("member")
+#pragma once
+#include <glove/wire/fields.hpp>
+#include <type_traits>
+
+namespace glove::wire {
+
+namespace detail {
+template<auto Member, auto Rule> inline constexpr auto row_of_the_base = row<Member, Rule>("");
+} // namespace detail
+
+// `Owner` itself is a base of its own.
+template<class Owner, auto Member, auto Rule>
+[[nodiscard]] consteval auto inherited_row(std::string_view name) -> field<Owner> {
+    using detail::row_of_the_base;
+    static_assert(
+        std::is_base_of_v<typename detail::member_pointer<decltype(Member)>::owner, Owner>);
+    return {.name = name,
+            .presence = row_of_the_base<Member, Rule>.presence,
+            .form = row_of_the_base<Member, Rule>.form,
+            .read = [](const json::value& in, Owner& to, const place& at) -> result<> {
+                return row_of_the_base<Member, Rule>.read(in, to, at);
+            },
+            .check = [](const Owner& in, const place& at) -> result<> {
+                return row_of_the_base<Member, Rule>.check(in, at);
+            },
+            .absent = [](const Owner& in) { return row_of_the_base<Member, Rule>.absent(in); },
+            .write = [](json::writer& to,
+                        const Owner& in) { row_of_the_base<Member, Rule>.write(to, in); }};
+}
+
+} // namespace glove::wire
