@@ -55,6 +55,20 @@ void declare_grants(CLI::App& app, run_words& words) {
                    "End it after SIZE of output: 500, 64K, 1M")
         ->type_name("SIZE")
         ->transform(size());
+    app.add_option("--memory", profile.limits.memory_bytes,
+                   "End it when all its processes together take more than SIZE")
+        ->type_name("SIZE")
+        ->transform(size());
+    app.add_option("--pids", profile.limits.processes, "Processes and threads it may have at once")
+        ->type_name("COUNT")
+        ->check(CLI::Range(1, 4'194'303));
+    app.add_option("--cpus", profile.limits.cpu_hundredths, "Processors it may use at once: 2, 0.5")
+        ->type_name("COUNT")
+        ->transform(processors());
+    app.add_option("--cpu-time", words.cpu_time_ms,
+                   "End it after TIME of all processors together: 90s, 10m")
+        ->type_name("TIME")
+        ->transform(duration());
     app.add_option("--scratch-bytes", profile.limits.scratch_bytes,
                    "Room for its private files (default: below a quarter of memory)")
         ->type_name("SIZE")
@@ -221,6 +235,8 @@ auto complete(run_words& words, const contained_verb& verb, const invocation& ca
     GLOVE_TRY(profile.network, network_of(words));
     if (words.wall_time_ms != 0)
         profile.limits.wall_time = std::chrono::milliseconds{words.wall_time_ms};
+    if (words.cpu_time_ms != 0)
+        profile.limits.cpu_time = std::chrono::milliseconds{words.cpu_time_ms};
     words.request.arguments = call.arguments;
     if (wish != nullptr) add_profile(*wish, profile);
     if (words.path) GLOVE_CHECK(add_path_programs(profile));

@@ -307,6 +307,11 @@ auto make_plan(const profile& given) -> result<plan> {
     GLOVE_TRY(out.listeners, plan_listeners(wish.listeners, wish.network));
     out.limits = wish.limits;
     out.scratch = default_scratch(ram_bytes());
+    constexpr std::uint64_t least_memory = 1UL << 20U;
+    if (wish.limits.memory_bytes && *wish.limits.memory_bytes < least_memory)
+        return fail(errc::invalid_input, "plan.limits",
+                    "--memory " + std::to_string(*wish.limits.memory_bytes) +
+                        ": no program starts in less than 1 MiB");
     if (wish.limits.scratch_bytes == 0) // which the kernel takes for no limit
         return fail(errc::invalid_input, "plan.scratch", "no room at all for private files",
                     "leave --scratch-bytes out, or give a size such as 64MB");

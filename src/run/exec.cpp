@@ -48,9 +48,7 @@ namespace {
 [[nodiscard]] auto exit_status_of(const outcome& ended) -> int {
     if (WIFSIGNALED(ended.wait_status)) return 128 + WTERMSIG(ended.wait_status);
     const int own = WEXITSTATUS(ended.wait_status);
-    const bool cut_short =
-        ended.cause == exit_cause::wall_time || ended.cause == exit_cause::output_bytes;
-    return own == 0 && cut_short ? 128 + SIGTERM : own;
+    return own == 0 && is_limit(ended.cause) ? 128 + SIGTERM : own;
 }
 
 // A last word must not wait for a reader that takes nothing.
@@ -60,12 +58,17 @@ void tell_after(const char* words) {
     if (::poll(&errors, 1, patience_ms) == 1) sys::say_line(words);
 }
 
+constexpr std::pair<exit_cause, const char*> limit_words[] = {
+    {exit_cause::wall_time, "the wall-time limit was reached, so the agent was ended"},
+    {exit_cause::output_bytes, "the output limit was reached, so the agent was ended"},
+    {exit_cause::memory, "the memory limit was reached, so the agent was ended"},
+    {exit_cause::cpu_time, "the cpu-time limit was reached, so the agent was ended"},
+};
+
 [[nodiscard]] auto exit_status_after(const outcome& ended) -> int {
     if (ended.cause == exit_cause::mediation) return static_cast<int>(exit_status::refused);
-    if (ended.cause == exit_cause::wall_time)
-        tell_after("the wall-time limit was reached, so the agent was ended");
-    if (ended.cause == exit_cause::output_bytes)
-        tell_after("the output limit was reached, so the agent was ended");
+    for (const auto& [cause, words] : limit_words)
+        if (ended.cause == cause) tell_after(words);
     return exit_status_of(ended);
 }
 
@@ -128,6 +131,14 @@ void tell_after(const char* words) {
            std::chrono::seconds{1};
 }
 
+// Glove's own processes inside: init, and the bridge.
+[[nodiscard]] auto make_group(const container::plan& plan, const std::string& run)
+    -> result<std::optional<container::control_group>> {
+    if (!container::needs_control_group(plan.limits)) return std::nullopt;
+    GLOVE_TRY(auto made, container::control_group::prepare(plan.limits, run, plan.bridge ? 2 : 1));
+    return std::optional{std::move(made)};
+}
+
 // One run under its perimeter; `facts` tells what was armed and reached, however it ends.
 [[nodiscard]] auto contain(const container::plan& plan, const exec_request& request,
                            container::launch_request launch, run_records& records,
@@ -137,6 +148,8 @@ void tell_after(const char* words) {
     GLOVE_TRY(auto terminal,
               private_terminal::open(on_streams ? terminal_wish::never : request.terminal));
     GLOVE_TRY(auto inbox, signal_inbox::open(terminal.has_caller()));
+    GLOVE_TRY(auto group, make_group(plan, records.run()));
+    launch.group = group ? &*group : nullptr;
     std::optional<output_relay> relay;
     GLOVE_CHECK(arrange_streams(plan, terminal, launch, relay));
     // The channel by which the bridge inside passes connections to the proxy of the run.
@@ -193,8 +206,10 @@ void tell_after(const char* words) {
                             .ssh_agent = signer ? &*signer : nullptr,
                             .take_listener = take_listener,
                             .tools = tools ? &*tools : nullptr,
-                            .release = release});
+                            .release = release,
+                            .group = launch.group});
     facts.layers = agent.layers();
+    if (group) facts.enforced = group->enforced();
     if (tools) finish_tools(*tools, inbox);
     const auto signed_off = finish_ssh_agent(signer, facts);
     if (ended && !signed_off) ended = std::unexpected(signed_off.error());

@@ -24,6 +24,8 @@ from machine import CHECKOUT, Disks, Trouble
 
 LABEL = "vm"
 BUILD, REPORT = CHECKOUT + "/build/release", CHECKOUT + "/build/reports/vm"
+# Programs that tests start by themselves.
+HELPERS = ("hostile", "consume")
 # Everything takes about ten times as long there.
 SLOWNESS = "10"
 NO_REPORT = 125
@@ -70,7 +72,7 @@ def gather(tests, into):
         (shutil.copytree if os.path.isdir(path) else shutil.copy2)(path, target, **(
             {"symlinks": True, "dirs_exist_ok": True} if os.path.isdir(path) else {}))
     programs = {word for test in tests for word in test.command if word.startswith(BUILD + "/")}
-    for path in (os.path.join(BUILD, "bin"), *sorted(programs), os.path.join(BUILD, "tests", "hostile"),
+    for path in (os.path.join(BUILD, "bin"), *sorted(programs), *(os.path.join(BUILD, "tests", name) for name in HELPERS),
                  os.path.join(CHECKOUT, "tests"), os.path.join(CHECKOUT, "scripts")):
         if not os.path.exists(path):
             raise Trouble(f"{path} is not built: scripts/build release -DGLOVE_TESTS=ON")

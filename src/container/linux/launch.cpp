@@ -351,6 +351,7 @@ auto launch(const launch_request& request) -> result<running> {
     sys::child_process init{sys::unique_fd{child.pidfd}};
     theirs = {};
     if (request.bridge != nullptr) *request.bridge = {};
+    if (request.group != nullptr) GLOVE_CHECK(request.group->admit(child.pid));
     if (auto mapped = write_id_maps(child.pid, request.plan->user); !mapped) {
         // The maps of an init that has ended cannot be written: then why it ended is the reason.
         news_message news{};
