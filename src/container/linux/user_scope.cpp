@@ -29,6 +29,10 @@ constexpr std::size_t longest_complaint = 4096;
 }
 
 [[noreturn]] void keep_place(::pid_t parent) noexcept {
+    // Until it is killed: what is typed at the terminal, or ends the scope, must not end it first.
+    ::sigset_t all;
+    ::sigfillset(&all);
+    (void)::sigprocmask(SIG_SETMASK, &all, nullptr);
     (void)::prctl(PR_SET_NAME, "glove-keeper");
     (void)::prctl(PR_SET_DUMPABLE, 0);
     if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() != parent) ::_exit(1);
