@@ -69,6 +69,10 @@ void declare_grants(CLI::App& app, run_words& words) {
                    "End it after TIME of all processors together: 90s, 10m")
         ->type_name("TIME")
         ->transform(duration());
+    app.add_option("--disk", profile.limits.disk_bytes,
+                   "All that it may write; refused where it may change files of yours")
+        ->type_name("SIZE")
+        ->transform(size());
     app.add_option("--scratch-bytes", profile.limits.scratch_bytes,
                    "Room for its private files (default: below a quarter of memory)")
         ->type_name("SIZE")

@@ -203,6 +203,7 @@ constexpr std::array rows{
     setting{"pids", &processes, "--pids", "Processes and threads at once"},
     setting{"cpus", &processors, "--cpus", "Processors that it may use at once"},
     setting{"cpu-time", &duration, "--cpu-time", "Processor time of all its processes together"},
+    setting{"disk", &size, "--disk", "All that it may write"},
     setting{"scratch-bytes", &size, "--scratch-bytes", "Room for its private files"},
     setting{"pty", &truth, "--pty", "A terminal of its own on all three streams"},
     setting{"upstream", &texts, "--upstream", "Tool servers of glove run"},

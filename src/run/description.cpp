@@ -145,6 +145,7 @@ void write_plan(json& w, const container::plan& plan) {
     w.member("processes", plan.limits.processes);
     w.member("cpu_hundredths", plan.limits.cpu_hundredths);
     w.member("cpu_time_ms", milliseconds(plan.limits.cpu_time));
+    w.member("disk_bytes", plan.limits.disk_bytes);
     w.end_object();
     if (plan.bridge) write_bridge(w, *plan.bridge);
     if (plan.ssh_agent) write_ssh_agent(w, plan.ssh_agent->key);
@@ -384,6 +385,8 @@ template<class Pick> auto names(const container::plan& plan, Pick pick) -> std::
                            *plan.limits.cpu_hundredths % 100);
     if (const auto processor = milliseconds(plan.limits.cpu_time))
         out += fmt::format("  processor     {} ms\n", *processor);
+    if (plan.limits.disk_bytes)
+        out += fmt::format("  disk          {} bytes\n", *plan.limits.disk_bytes);
     out += fmt::format("  private files {} MiB, {} inodes\n", plan.scratch.bytes >> 20U,
                        plan.scratch.inodes);
     return out;

@@ -139,6 +139,23 @@ constexpr std::pair<exit_cause, const char*> limit_words[] = {
     return std::optional{std::move(made)};
 }
 
+// Who would hold the limits, or why nobody can. Nothing is made for it.
+void note_keeper(container::plan& plan) {
+    if (!container::needs_control_group(plan.limits)) return;
+    const auto group = container::control_group::prepare(plan.limits, "explained", 1);
+    if (!group)
+        plan.notes.push_back("a run would be refused here: " + group.error().detail + "; " +
+                             group.error().remedy);
+    else if (group->enforced().keeper == container::group_keeper::user_manager)
+        plan.notes.emplace_back(
+            "the limits would be held in a scope of your service manager, and read "
+            "back before anything starts");
+    else
+        plan.notes.emplace_back(
+            "the limits would be held in a control group that was delegated to you, "
+            "and read back before anything starts");
+}
+
 // One run under its perimeter; `facts` tells what was armed and reached, however it ends.
 [[nodiscard]] auto contain(const container::plan& plan, const exec_request& request,
                            container::launch_request launch, run_records& records,
@@ -323,7 +340,10 @@ void tell_before(const container::plan& plan) {
     GLOVE_TRY(auto plan, container::make_plan(request.profile));
     GLOVE_CHECK(note_own_program(plan));
     if (request.mediation) note_servers(*request.mediation, plan);
-    if (request.explain) return explain(request, plan);
+    if (request.explain) {
+        note_keeper(plan);
+        return explain(request, plan);
+    }
     tell_of_killed_runs(places.state);
     tell_before(plan);
     return run_on_record(request, plan, places, open_files);

@@ -121,6 +121,8 @@ public:
             if (relay_ != nullptr && relay_->limit_reached() && !stopped_by_)
                 stop(exit_cause::output_bytes, nanoseconds{0});
         }
+        // Before the output is passed on, which may take until another limit.
+        GLOVE_TRY(const auto used, settle());
         if (relay_ != nullptr) relay_->agent_has_ended();
         drain(ended.wait_status);
         if (relay_ != nullptr) GLOVE_CHECK(relay_->check());
@@ -131,12 +133,6 @@ public:
             ended.wait_status = SIGKILL;
         }
         if (stopped_early_ != 0) ended.wait_status = stopped_early_;
-        std::optional<container::group_usage> used;
-        if (group_ != nullptr) {
-            GLOVE_TRY(used, group_->usage());
-            if (!stopped_by_ && used->out_of_memory > 0) stopped_by_ = exit_cause::memory;
-            if (!stopped_by_ && is_over(*used)) stopped_by_ = exit_cause::cpu_time;
-        }
         outcome out{.cause = stopped_by_.value_or(
                         WIFSIGNALED(ended.wait_status) ? exit_cause::signaled : exit_cause::exited),
                     .wait_status = ended.wait_status,
@@ -261,10 +257,20 @@ private:
         }
     }
 
+    // Whether the kernel ended the group for want of memory, the machine's included.
     [[nodiscard]] auto ran_out_of_memory() const -> bool {
         if (group_ == nullptr) return false;
         const auto used = group_->usage();
         return used && used->out_of_memory > 0;
+    }
+
+    // What was used in all, by a group that is empty now, and whether that was too much.
+    [[nodiscard]] auto settle() -> result<std::optional<container::group_usage>> {
+        if (group_ == nullptr) return std::nullopt;
+        GLOVE_TRY(const auto used, group_->usage());
+        if (!stopped_by_ && used.is_over_memory()) stopped_by_ = exit_cause::memory;
+        if (!stopped_by_ && is_over(used)) stopped_by_ = exit_cause::cpu_time;
+        return used;
     }
 
     [[nodiscard]] auto is_over(const container::group_usage& used) const -> bool {

@@ -20,7 +20,7 @@ GUEST = os.path.join(HERE, "guest")
 SUITE = "trixie"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 PACKAGES = ("systemd-sysv", "dbus-user-session", "libpam-systemd", "udev", "kmod", "e2fsprogs", "mount", "uidmap",
-            "iproute2", "procps", "strace", "python3-minimal", "libpython3-stdlib")
+            "iproute2", "procps", "strace", "python3-minimal", "libpython3-stdlib", "openssh-client")
 # What is in the disks. `run-tests` comes with the checkout.
 INGREDIENTS = ("init", "furnish", "session")
 ZSTD_BEGIN = b"\x28\xb5\x2f\xfd"
@@ -64,7 +64,7 @@ class Image:
     def boot_key(self):
         """A saved boot belongs to one qemu, one machine and one run of this host: its clock rate."""
         version = subprocess.run(["qemu-system-x86_64", "--version"], capture_output=True, text=True, check=True)
-        return digest(self.root_key(), version.stdout, *Machine.SHAPE, content("/proc/sys/kernel/random/boot_id"))
+        return digest(self.root_key(), version.stdout, *Machine.SHAPE, repr(Disks.SIZES), content("/proc/sys/kernel/random/boot_id"))
 
     def is_kept(self, name, key):
         return os.path.exists(self.path(name)) and content(self.path(name)) == key
@@ -143,7 +143,7 @@ class Image:
 
     def try_to_resume(self):
         with Disks() as disks:
-            disks.write_orders(b"limit=1\n", b"")
+            disks.write_orders(b"limit=1\n", b"", b"")
             machine = self.resumed(disks)
             with machine.started():
                 machine.collect(RESUME_LIMIT)

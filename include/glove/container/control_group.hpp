@@ -38,13 +38,19 @@ struct group_usage {
     std::uint64_t cpu_us = 0;
     std::optional<std::uint64_t> memory_peak; // bytes; kernels before 5.19 do not tell
     std::uint64_t out_of_memory = 0;          // processes that the kernel killed for want of it
+    std::uint64_t memory_limit_met = 0;       // times that this group's own limit left no room
     std::uint64_t processes_refused = 0;
+
+    // Killed for want of memory, and for want of the group's, not of the machine's.
+    [[nodiscard]] auto is_over_memory() const noexcept -> bool {
+        return out_of_memory > 0 && memory_limit_met > 0;
+    }
 };
 
 class control_group {
 public:
     // `run` names the group. `own` is how many processes of Glove's are inside, which do not count
-    // as the command's. Makes nothing yet.
+    // as the command's. Makes nothing yet. Every error names the options.
     [[nodiscard]] static auto prepare(const limits& asked, const std::string& run, unsigned own)
         -> result<control_group>;
     control_group(control_group&&) noexcept;
@@ -55,10 +61,9 @@ public:
     // Makes the group, sets its limits, and puts the process into it. `init` is a child that was
     // not reaped, waits, and has no child of its own. Once.
     [[nodiscard]] auto admit(::pid_t init) -> result<>;
+    // The keeper from the first; what is held, once `admit` has succeeded.
     [[nodiscard]] auto enforced() const -> const enforced_limits&;
     [[nodiscard]] auto usage() const -> result<group_usage>;
-    // Every process of the group, at once.
-    [[nodiscard]] auto kill() const -> result<>;
 
 private:
     struct state;

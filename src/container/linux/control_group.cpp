@@ -1,4 +1,5 @@
-// Makes the group, writes the limits and reads them back.
+// Makes the group, writes the limits and reads them back. A group of ours that a killed glove left
+// is removed by the next; whoever is alive holds a lock on its own.
 #include "container/linux/cgroup.hpp"
 #include "container/linux/user_scope.hpp"
 #include <algorithm>
@@ -8,6 +9,8 @@
 #include <glove/base/numbers.hpp>
 #include <glove/container/control_group.hpp>
 #include <glove/sys/files.hpp>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -17,6 +20,29 @@ namespace {
 
 constexpr std::uint64_t period_us = 100'000;
 constexpr const char* group_name = "run";
+constexpr std::string_view own_prefix = "glove-run-";
+
+struct option {
+    std::string_view flag;
+    bool (*asked)(const limits&);
+};
+constexpr option options[] = {
+    {"--memory", [](const limits& wish) { return wish.memory_bytes.has_value(); }},
+    {"--pids", [](const limits& wish) { return wish.processes.has_value(); }},
+    {"--cpus", [](const limits& wish) { return wish.cpu_hundredths.has_value(); }},
+    {"--cpu-time", [](const limits& wish) { return wish.cpu_time.has_value(); }},
+};
+
+// An error that says whose it is, and what can be done.
+[[nodiscard]] auto named(error problem, const limits& asked) -> std::unexpected<error> {
+    std::string flags;
+    for (const auto& one : options)
+        if (one.asked(asked)) flags.append(flags.empty() ? "" : ", ").append(one.flag);
+    if (!problem.detail.starts_with("--")) problem.detail = flags + ": " + problem.detail;
+    if (problem.remedy.empty())
+        problem.remedy = "ask glove doctor what is missing, or leave the option out";
+    return std::unexpected(std::move(problem));
+}
 
 // What is written, and what the kernel must say afterwards.
 struct setting {
@@ -109,19 +135,80 @@ constexpr std::string_view no_place_advice =
         std::string{no_place_advice});
 }
 
+// Pages of these pools count to no group, and the kernel gives them to whoever asks.
+[[nodiscard]] auto check_huge_pages() -> result<> {
+    constexpr const char* pools = "/sys/kernel/mm/hugepages";
+    constexpr std::size_t longest_table = 4UL << 20U;
+    if (!sys::exists(pools)) return {};
+    GLOVE_TRY(const auto mounts, sys::read_file("/proc/self/mountinfo", longest_table));
+    if (mounts.find("memory_hugetlb_accounting") != std::string::npos) return {}; // they do count
+    GLOVE_TRY(const auto place, sys::pin(pools, sys::follow::no));
+    GLOVE_TRY(const auto sizes, sys::list_names(place, ""));
+    for (const auto& [size, type] : sizes)
+        for (const auto* const file : {"nr_hugepages", "nr_overcommit_hugepages"}) {
+            const auto path = std::string{pools} + "/" + size + "/" + file;
+            GLOVE_TRY(const auto count, sys::read_file(path, 64));
+            if (count == "0\n") continue;
+            return fail(
+                errc::unsupported, "limits.huge_pages",
+                "--memory: this machine has huge pages set aside, which count to no limit: " + path,
+                "set it to 0 (sysctl vm.nr_hugepages, vm.nr_overcommit_hugepages), or mount "
+                "cgroup2 with memory_hugetlb_accounting");
+        }
+    return {};
+}
+
+// What has this value the kernel does not kill, whatever it takes. Init's children inherit it.
+[[nodiscard]] auto let_be_killed(::pid_t init) -> result<> {
+    const auto path = "/proc/" + std::to_string(init) + "/oom_score_adj";
+    GLOVE_TRY(const auto value, sys::read_file(path, 16));
+    if (value != "-1000\n") return {};
+    const sys::unique_fd file{::open(path.c_str(), O_WRONLY | O_CLOEXEC)};
+    if (!file) return fail_os("limits.oom_score", errno, path);
+    return sys::write_all(file, "-999");
+}
+
+[[nodiscard]] auto hold(sys::fd_ref group) -> bool {
+    return ::flock(group.get(), LOCK_EX | LOCK_NB) == 0;
+}
+
+// What a glove that was killed left. A group with a process in it the kernel does not remove.
+void remove_left_groups(sys::fd_ref parent) {
+    const auto names = sys::list_names(parent, "");
+    if (!names) return;
+    for (const auto& [name, type] : *names) {
+        if (type != S_IFDIR || !name.starts_with(own_prefix)) continue;
+        const auto group = sys::open_beneath(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (group && hold(*group)) (void)cgroup::remove(parent, name);
+    }
+}
+
+// A new group whose maker holds it. Another glove may take it for one that was left, until then.
+[[nodiscard]] auto make_held(sys::fd_ref parent, std::string& name) -> result<sys::unique_fd> {
+    const auto wanted = name;
+    for (int attempt = 0; attempt < 3; ++attempt) {
+        auto group = cgroup::make(parent, name);
+        if (!group && group.error().os != ENOENT) return group;
+        if (group && hold(*group) && cgroup::read(*group, "cgroup.procs")) return group;
+        name = wanted + "." + std::to_string(attempt);
+    }
+    return fail(errc::conflict, "limits.group", wanted + " was taken away three times");
+}
+
 } // namespace
 
 struct control_group::state {
     limits asked;
     std::string run;
     unsigned own = 0;
-    group_keeper keeper{};
     std::optional<sys::child_process> keeping;
     sys::unique_fd parent, group;
     std::string name;
     enforced_limits said;
 
     state() = default;
+    [[nodiscard]] auto prepare() -> result<>;
+    [[nodiscard]] auto admit(::pid_t init) -> result<>;
     state(const state&) = delete;
     auto operator=(const state&) -> state& = delete;
     // A scope is taken away by its manager when the keeper is gone; a group of ours by us.
@@ -129,7 +216,7 @@ struct control_group::state {
         if (!group) return;
         (void)cgroup::write(group, "cgroup.kill", "1");
         group = {};
-        if (keeper == group_keeper::user_manager) return;
+        if (said.keeper == group_keeper::user_manager) return;
         for (int attempt = 0; attempt < 200; ++attempt) {
             if (cgroup::remove(parent, name)) return;
             const ::timespec pause{0, 5'000'000};
@@ -150,42 +237,52 @@ auto to_string(group_keeper keeper) noexcept -> std::string_view {
     return keeper == group_keeper::user_manager ? "user_manager" : "delegation";
 }
 
+auto control_group::state::prepare() -> result<> {
+    if (asked.memory_bytes) GLOVE_CHECK(check_huge_pages());
+    said.keeper = has_user_manager() ? group_keeper::user_manager : group_keeper::delegation;
+    if (said.keeper == group_keeper::user_manager) return {};
+    GLOVE_TRY(parent, find_delegation());
+    return {};
+}
+
+auto control_group::state::admit(::pid_t init) -> result<> {
+    const auto settings = settings_of(asked, own);
+    if (said.keeper == group_keeper::user_manager) {
+        name = group_name;
+        GLOVE_TRY(auto scope, make_user_scope(run, init, name));
+        parent = std::move(scope.group);
+        keeping.emplace(std::move(scope.keeper));
+        GLOVE_TRY(group, sys::open_beneath(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        GLOVE_CHECK(enable(parent, settings));
+    } else {
+        remove_left_groups(parent);
+        GLOVE_CHECK(enable(parent, settings));
+        name = std::string{own_prefix} + run;
+        GLOVE_TRY(group, make_held(parent, name));
+        GLOVE_CHECK(cgroup::write(group, "cgroup.procs", std::to_string(init)));
+    }
+    if (asked.memory_bytes) GLOVE_CHECK(let_be_killed(init));
+    for (const auto& one : settings) GLOVE_CHECK(set(group, one, said));
+    GLOVE_TRY(const auto members, cgroup::read(group, "cgroup.procs"));
+    if (members == std::to_string(init)) return {};
+    return fail(errc::conflict, "limits.members", "the group does not hold the run alone");
+}
+
 auto control_group::prepare(const limits& asked, const std::string& run, unsigned own)
     -> result<control_group> {
     auto out = std::make_unique<state>();
     out->asked = asked;
     out->run = run;
     out->own = own;
-    out->keeper = has_user_manager() ? group_keeper::user_manager : group_keeper::delegation;
-    if (out->keeper == group_keeper::delegation) {
-        GLOVE_TRY(out->parent, find_delegation());
-    }
+    if (auto prepared = out->prepare(); !prepared) return named(prepared.error(), asked);
     return control_group{std::move(out)};
 }
 
 auto control_group::admit(::pid_t init) -> result<> {
-    auto& own = *state_;
-    const auto settings = settings_of(own.asked, own.own);
-    if (own.keeper == group_keeper::user_manager) {
-        own.name = group_name;
-        GLOVE_TRY(auto scope, make_user_scope(own.run, init, own.name));
-        own.parent = std::move(scope.group);
-        own.keeping.emplace(std::move(scope.keeper));
-        GLOVE_TRY(own.group,
-                  sys::open_beneath(own.parent, own.name, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-        GLOVE_CHECK(enable(own.parent, settings));
-    } else {
-        GLOVE_CHECK(enable(own.parent, settings));
-        own.name = "glove-" + own.run;
-        GLOVE_TRY(own.group, cgroup::make(own.parent, own.name));
-        GLOVE_CHECK(cgroup::write(own.group, "cgroup.procs", std::to_string(init)));
-    }
-    own.said.keeper = own.keeper;
-    for (const auto& one : settings) GLOVE_CHECK(set(own.group, one, own.said));
-    GLOVE_TRY(const auto members, cgroup::read(own.group, "cgroup.procs"));
-    if (members != std::to_string(init))
-        return fail(errc::conflict, "limits.members", "the group does not hold the run alone");
-    GLOVE_CHECK(usage()); // what cannot be read cannot be held
+    if (auto admitted = state_->admit(init); !admitted)
+        return named(admitted.error(), state_->asked);
+    // What cannot be read cannot be held.
+    if (const auto used = usage(); !used) return named(used.error(), state_->asked);
     return {};
 }
 
@@ -200,19 +297,21 @@ auto control_group::usage() const -> result<group_usage> {
     out.cpu_us = *used;
     if (state_->asked.memory_bytes) {
         GLOVE_TRY(const auto events, cgroup::read(group, "memory.events"));
-        out.out_of_memory = cgroup::entry(events, "oom_kill").value_or(0);
+        const auto killed = cgroup::entry(events, "oom_kill"), met = cgroup::entry(events, "oom");
+        if (!killed || !met)
+            return fail(errc::unsupported, "limits.usage", "memory.events tells of no kills");
+        out.out_of_memory = *killed;
+        out.memory_limit_met = *met;
         if (const auto peak = cgroup::read(group, "memory.peak"))
             out.memory_peak = parse_decimal(*peak, UINT64_MAX);
     }
     if (state_->asked.processes) {
         GLOVE_TRY(const auto events, cgroup::read(group, "pids.events"));
-        out.processes_refused = cgroup::entry(events, "max").value_or(0);
+        const auto refused = cgroup::entry(events, "max");
+        if (!refused) return fail(errc::unsupported, "limits.usage", "pids.events tells no max");
+        out.processes_refused = *refused;
     }
     return out;
-}
-
-auto control_group::kill() const -> result<> {
-    return cgroup::write(state_->group, "cgroup.kill", "1");
 }
 
 } // namespace glove::container

@@ -189,6 +189,7 @@ private:
         .tree_size = static_cast<std::uint32_t>(out->tree.size()),
         .scratch_bytes = out->scratch_bytes.c_str(),
         .scratch_inodes = out->scratch_inodes.c_str(),
+        .scratch_size = source.scratch.bytes,
         .work_directory = source.work_directory.c_str(),
         .programs = out->programs.data(),
         .argv = out->argv.data(),
