@@ -73,6 +73,7 @@ TEST(ExecOptions, ASizeIsANumberWithAUnit) {
         EXPECT_EQ(limit(glove, {"--output-bytes", text}, "output_bytes"), value) << text;
     EXPECT_EQ(limit(glove, {"--scratch-bytes", "64MB"}, "scratch_bytes"), 64U << 20U);
     EXPECT_EQ(limit(glove, {"--memory", "64MB"}, "memory_bytes"), 64U << 20U);
+    EXPECT_EQ(limit(glove, {"--disk", "64MB"}, "disk_bytes"), 64U << 20U);
 }
 
 TEST(ExecOptions, ProcessesAndProcessorsAreNumbers) {
@@ -109,7 +110,7 @@ TEST(ExecOptions, ALimitOfTheKernelIsHeldOrTheRunIsRefused) {
 
 TEST(ExecOptions, WhatIsNoSizeIsRefused) {
     const glove_program glove;
-    for (const auto* option : {"--output-bytes", "--scratch-bytes"})
+    for (const auto* option : {"--output-bytes", "--scratch-bytes", "--memory", "--disk"})
         for (const auto* text : {"", "-1", "+1", "1.5MB", "MB", "1 MB", " 1", "1MBx", "1q", "0x10",
                                  "1e3", "18446744073709551616", "99999999999999eb"})
             expect_usage_error(glove({"exec", option, text, "--", "true"}), option);

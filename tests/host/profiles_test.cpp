@@ -68,6 +68,7 @@ auto samples() -> const std::map<std::string_view, sample>& {
         {"pids", {"4194303", {"4194303"}}},
         {"cpus", {R"("0.5")", {"0.5"}}},
         {"cpu-time", {R"("10m")", {"10m"}}},
+        {"disk", {R"("64MB")", {"64MB"}}},
         {"scratch-bytes", {"1048576", {"1048576"}}},
         {"pty", {"true", {"true"}}},
         {"upstream", {R"(["files=server,."])", {"files=server,."}}},
