@@ -15,7 +15,7 @@ class ByGroup(inside.Case):
     def test_is_held_as_the_kernel_says_or_refused_by_name_with_the_mend(self):
         for verb in ("exec", "run"):
             self.place.verb = verb
-            more = [] if verb == "exec" else ["--upstream", "none,/usr/bin/false", "--policy", self.policy()]
+            more = [] if verb == "exec" else ["--upstream", "none=/usr/bin/false"] # which is no server
             for flag, value, name, held in BY_GROUP:
                 with self.subTest(verb=verb, flag=flag):
                     report = self.place.path("report.json")
@@ -28,12 +28,11 @@ class ByGroup(inside.Case):
                         self.assertIn(f"{flag}: ".encode(), done.stderr)
                         self.assertNotIn("control_group", told)
                         self.assertTrue(told["error"]["remedy"])
+                    elif verb == "run":
+                        self.assertEqual(told["error"]["step"], "mediation.start", done.stderr)
                     else:
-                        self.assertEqual((verb, done.returncode), ("exec", 0), done.stderr)
+                        self.assertEqual((done.returncode, done.stdout), (0, b"ran\n"), done.stderr)
                         self.assertEqual(told["control_group"][name], held)
-
-    def policy(self):
-        return self.place.put("policy.toml", "")
 
     def test_explain_says_who_would_hold_them_or_that_nobody_can(self):
         for flag, value, *_ in BY_GROUP:
