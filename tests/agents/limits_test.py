@@ -85,7 +85,7 @@ class Disk(inside.Case):
         for flags, workspace in (([], True), (["--write", other], False), (home, False)):
             with self.subTest(flags=flags, workspace=workspace):
                 done = self.place.run("echo", "ran", flags=["--disk", "4M", *flags], workspace=workspace)
-                self.assertEqual((done.returncode, done.stdout), (125, b""), done.stderr)
+                self.assertEqual((done.returncode, done.stdout), (2, b""), done.stderr)
                 self.assertIn(b"--disk: ", done.stderr)
                 self.assertIn(b"--read", done.stderr)
         done = self.place.run("echo", "ran", flags=["--disk", "4M", "--read", other], workspace=False)
@@ -98,5 +98,5 @@ class Disk(inside.Case):
             told = json.loads(self.inside("true", flags=[*flags, "--explain", "--json"], workspace=False))
             self.assertEqual(told["limits"]["scratch_bytes"], held, flags)
         done = self.place.run("true", flags=["--disk", str((1 << 20) - 1)], workspace=False)
-        self.assertEqual(done.returncode, 125)
+        self.assertEqual(done.returncode, 2)
         self.assertIn(b"less than 1 MiB", done.stderr)

@@ -139,21 +139,21 @@ int threads(int count) {
 }
 
 int bomb(int count) {
-    auto* const made = static_cast<std::atomic<int>*>(
+    struct numbers {
+        std::atomic<int> tried, made;
+    };
+    auto* const all = static_cast<numbers*>(
         ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     const auto first = ::getpid();
-    for (;;) {
-        if (made->fetch_add(1) >= count) break;
-        if (::fork() < 0) {
-            made->fetch_sub(1);
-            break;
-        }
+    while (all->tried.fetch_add(1) < count) {
+        const auto one = ::fork();
+        if (one < 0) break;
+        if (one > 0) all->made.fetch_add(1);
     }
     if (::getpid() != first)
         for (;;) (void)::pause();
     (void)::sleep(1); // the others go on
-    const int all = made->load();
-    return told(all < count ? all : count, count);
+    return told(all->made.load(), count);
 }
 
 [[nodiscard]] milliseconds used(::clockid_t clock) {

@@ -97,24 +97,48 @@ struct setting {
     return cgroup::write(parent, "cgroup.subtree_control", wanted);
 }
 
+[[nodiscard]] auto check_held(const setting& one, const std::string& now) -> result<> {
+    if (now == one.value) return {};
+    return fail(errc::unsupported, "limits.read_back",
+                std::string{one.flag} + ": the kernel holds " + one.file + " at " + now +
+                    ", not at " + one.value);
+}
+
 [[nodiscard]] auto set(sys::fd_ref group, const setting& one, enforced_limits& said) -> result<> {
     if (auto written = cgroup::write(group, one.file, one.value); !written) {
         written.error().detail = std::string{one.flag} + ": " + written.error().detail;
         return written;
     }
     GLOVE_TRY(said.*one.said, cgroup::read(group, one.file));
-    if (said.*one.said == one.value) return {};
-    return fail(errc::unsupported, "limits.read_back",
-                std::string{one.flag} + ": the kernel holds " + one.file + " at " + said.*one.said +
-                    ", not at " + one.value);
+    return check_held(one, said.*one.said);
 }
 
-// What systemd has given away it does not touch, and says so at the group.
-[[nodiscard]] auto is_delegated(sys::fd_ref group) -> bool {
+[[nodiscard]] auto is_unit(std::string_view name) -> bool {
+    return name.ends_with(".service") || name.ends_with(".scope") || name.ends_with(".slice");
+}
+
+// The group is below one of a service or scope: what a user's manager gave away, for it puts no
+// process there otherwise. It cannot say so at the group, as the system's manager does.
+[[nodiscard]] auto is_below_unit_of_user(std::string_view own) -> bool {
+    const auto manager = "/user@" + std::to_string(::geteuid()) + ".service/";
+    const auto at = own.find(manager);
+    if (::geteuid() == 0 || at == std::string_view::npos) return false;
+    auto below = own.substr(at + manager.size());
+    std::string_view last = below, unit;
+    while (!below.empty()) {
+        last = below.substr(0, below.find('/'));
+        below.remove_prefix(std::min(last.size() + 1, below.size()));
+        if (is_unit(last)) unit = last;
+    }
+    return !is_unit(last) && !unit.empty() && !unit.ends_with(".slice");
+}
+
+// What systemd has given away it does not touch.
+[[nodiscard]] auto is_delegated(sys::fd_ref group, std::string_view own) -> bool {
     if (!sys::exists("/run/systemd/system")) return true; // nobody else makes groups here
     std::array<char, 2> value{};
-    return ::fgetxattr(group.get(), "user.delegate", value.data(), value.size()) == 1 &&
-           value[0] == '1';
+    const auto size = ::fgetxattr(group.get(), "user.delegate", value.data(), value.size());
+    return (size == 1 && value[0] == '1') || is_below_unit_of_user(own);
 }
 
 constexpr std::string_view no_place_advice =
@@ -126,7 +150,7 @@ constexpr std::string_view no_place_advice =
     GLOVE_TRY(const auto own, cgroup::path_of(::getpid()));
     const auto parent = own == "/" ? own : sys::parent_of(own);
     auto group = cgroup::open_own(parent);
-    const bool usable = group && (own == "/" || is_delegated(*group));
+    const bool usable = group && (own == "/" || is_delegated(*group, own));
     if (usable) return group;
     const auto why = group ? parent + " was not delegated" : group.error().detail;
     return fail(
@@ -204,6 +228,7 @@ struct control_group::state {
     std::optional<sys::child_process> keeping;
     sys::unique_fd parent, group;
     std::string name;
+    std::vector<setting> settings;
     enforced_limits said;
 
     state() = default;
@@ -246,7 +271,7 @@ auto control_group::state::prepare() -> result<> {
 }
 
 auto control_group::state::admit(::pid_t init) -> result<> {
-    const auto settings = settings_of(asked, own);
+    settings = settings_of(asked, own);
     if (said.keeper == group_keeper::user_manager) {
         name = group_name;
         GLOVE_TRY(auto scope, make_user_scope(run, init, name));
@@ -291,6 +316,11 @@ auto control_group::enforced() const -> const enforced_limits& { return state_->
 auto control_group::usage() const -> result<group_usage> {
     const auto& group = state_->group;
     group_usage out;
+    // Whoever is outside and owns the group can take a limit away: not without being found.
+    for (const auto& one : state_->settings) {
+        GLOVE_TRY(const auto now, cgroup::read(group, one.file));
+        GLOVE_CHECK(check_held(one, now));
+    }
     GLOVE_TRY(const auto processor, cgroup::read(group, "cpu.stat"));
     const auto used = cgroup::entry(processor, "usage_usec");
     if (!used) return fail(errc::unsupported, "limits.usage", "cpu.stat has no usage_usec");
