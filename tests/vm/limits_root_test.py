@@ -24,6 +24,11 @@ def huge_pages(count):
 class Delegated(limits_test.EachLimit, limits_test.OutOfReach, limits_test.Limited):
     keeper = limits_test.HELD_BY_DELEGATION
     before = DELEGATED
+    # The kernel is the same as beside the manager: what differs is the place of the group.
+    repeats = limits_test.ROUNDS
+    memory_kinds = (("memory",), ("file", "/tmp/file"), ("children", "4"))
+    process_kinds = ("bomb",)
+    processor_kinds = (("forks", "0", "1000"),)
 
     def test_a_group_that_a_killed_glove_left_is_removed_by_the_next(self):
         words = " ".join(self.place.glove(flags=["--pids", "8"]))
