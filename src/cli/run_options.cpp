@@ -25,7 +25,7 @@ void declare_limits(CLI::App& app, run_words& words) {
         ->transform(size());
     app.add_option("--pids", profile.limits.processes, "Processes and threads it may have at once")
         ->type_name("COUNT")
-        ->check(CLI::Range(1, 4'194'303));
+        ->check(CLI::Range(1, 4'194'303).description(""));
     app.add_option("--cpus", profile.limits.cpu_hundredths, "Processors it may use at once: 2, 0.5")
         ->type_name("COUNT")
         ->transform(processors());
