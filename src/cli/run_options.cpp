@@ -11,6 +11,39 @@ namespace glove::cli {
 
 namespace {
 
+void declare_limits(CLI::App& app, run_words& words) {
+    auto& profile = words.request.profile;
+    app.add_option("--wall-time", words.wall_time_ms, "End the command after TIME: 90s, 10m, 2h")
+        ->type_name("TIME")
+        ->transform(duration());
+    app.add_option("--output-bytes", profile.limits.output_bytes,
+                   "End it after SIZE of output: 500, 64K, 1M")
+        ->type_name("SIZE")
+        ->transform(size());
+    app.add_option("--memory", profile.limits.memory_bytes,
+                   "End it when all its processes together take more than SIZE")
+        ->type_name("SIZE")
+        ->transform(size());
+    app.add_option("--pids", profile.limits.processes, "Processes and threads it may have at once")
+        ->type_name("COUNT")
+        ->check(CLI::Range(1, 4'194'303).description(""));
+    app.add_option("--cpus", profile.limits.cpu_hundredths, "Processors it may use at once: 2, 0.5")
+        ->type_name("COUNT")
+        ->transform(processors());
+    app.add_option("--cpu-time", words.cpu_time_ms,
+                   "End it after TIME of all processors together: 90s, 10m")
+        ->type_name("TIME")
+        ->transform(duration());
+    app.add_option("--disk", profile.limits.disk_bytes,
+                   "All that it may write; refused where it may change files of yours")
+        ->type_name("SIZE")
+        ->transform(size());
+    app.add_option("--scratch-bytes", profile.limits.scratch_bytes,
+                   "Room for its private files (default: below a quarter of memory)")
+        ->type_name("SIZE")
+        ->transform(size());
+}
+
 void declare_grants(CLI::App& app, run_words& words) {
     auto& profile = words.request.profile;
     app.add_option("-p,--profile", words.profile,
@@ -49,17 +82,9 @@ void declare_grants(CLI::App& app, run_words& words) {
            "Let one key of your ssh agent sign (default: the only one)")
         ->type_name("[KEY]")
         ->expected(0, 1);
-    app.add_option("--wall-time", words.wall_time_ms, "End the command after TIME: 90s, 10m, 2h")
-        ->type_name("TIME")
-        ->transform(duration());
-    app.add_option("--output-bytes", profile.limits.output_bytes,
-                   "End it after SIZE of output: 500, 64K, 1M")
-        ->type_name("SIZE")
-        ->transform(size());
-    app.add_option("--scratch-bytes", profile.limits.scratch_bytes,
-                   "Room for its private files (default: below a quarter of memory)")
-        ->type_name("SIZE")
-        ->transform(size());
+}
+
+void declare_terminal(CLI::App& app, run_words& words) {
     auto* const pty = app.add_flag_callback(
         "--pty", [&words] { words.request.terminal = run::terminal_wish::always; },
         "Give it a terminal on all three streams");
@@ -206,6 +231,8 @@ void declare_contained(CLI::App& app, const contained_verb& verb, run_words& wor
     app.description(verb.description);
     app.footer(verb.footer);
     declare_grants(app, words);
+    declare_limits(app, words);
+    declare_terminal(app, words);
     if (verb.mediated) {
         declare_mediation(app, words.mediation);
         repeatable(app, "--upstream-changeable", words.mediation.changeable, "UP",
@@ -239,6 +266,8 @@ auto complete(run_words& words, const contained_verb& verb, const invocation& ca
     GLOVE_TRY(profile.network, network_of(words));
     if (words.wall_time_ms != 0)
         profile.limits.wall_time = std::chrono::milliseconds{words.wall_time_ms};
+    if (words.cpu_time_ms != 0)
+        profile.limits.cpu_time = std::chrono::milliseconds{words.cpu_time_ms};
     words.request.arguments = call.arguments;
     if (wish != nullptr) add_profile(*wish, profile);
     if (words.path) GLOVE_CHECK(add_path_programs(profile));

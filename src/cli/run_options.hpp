@@ -17,7 +17,7 @@ struct run_words {
     std::string profile;
     bool path = false;
     std::vector<std::string> publish;
-    std::uint64_t wall_time_ms = 0;
+    std::uint64_t wall_time_ms = 0, cpu_time_ms = 0;
     std::string transport; // of a mediated run; empty: what the tier allows
     mediation_words mediation;
 };

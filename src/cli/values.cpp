@@ -27,6 +27,19 @@ auto size() -> CLI::Validator {
         "");
 }
 
+auto processors() -> CLI::Validator {
+    return CLI::Validator(
+        [](std::string& text) -> std::string {
+            constexpr std::uint64_t most = 100'000;
+            const auto hundredths = parse_hundredths(text, most);
+            if (!hundredths || *hundredths == 0)
+                return "'" + text + "' is not a number of processors such as 2 or 0.5";
+            text = std::to_string(*hundredths);
+            return {};
+        },
+        "");
+}
+
 auto one_of(std::vector<std::string> words) -> CLI::Validator {
     CLI::IsMember out(std::move(words));
     out.description("");

@@ -11,6 +11,9 @@ namespace glove::cli {
 // A size becomes its bytes.
 [[nodiscard]] auto size() -> CLI::Validator;
 
+// A number of processors such as 2 or 0.5 becomes its hundredths.
+[[nodiscard]] auto processors() -> CLI::Validator;
+
 // One of a few words.
 [[nodiscard]] auto one_of(std::vector<std::string> words) -> CLI::Validator;
 

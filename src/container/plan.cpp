@@ -230,6 +230,9 @@ void add_grants(tree_builder& tree, std::vector<located_grant>& grants) {
     return out;
 }
 
+// The kernel rounds sizes of file systems up to its pages, which this is a multiple of.
+constexpr std::uint64_t largest_page = 64UL * 1024;
+
 [[nodiscard]] auto ram_bytes() -> std::uint64_t {
     struct ::sysinfo info{};
     return ::sysinfo(&info) == 0 ? std::uint64_t{info.totalram} * info.mem_unit : 0;
@@ -247,6 +250,26 @@ void add_grants(tree_builder& tree, std::vector<located_grant>& grants) {
             tree.add(std::move(mask));
         }
     }
+    return {};
+}
+
+[[nodiscard]] auto check_least(std::string flag, std::optional<std::uint64_t> bytes) -> result<> {
+    constexpr std::uint64_t least = 1UL << 20U;
+    if (bytes.value_or(least) >= least) return {};
+    return fail(errc::invalid_input, "plan.limits",
+                flag + " " + std::to_string(*bytes) + ": no program starts with less than 1 MiB",
+                "give a size such as 64M, or leave " + flag + " out");
+}
+
+// Only Glove's own file system has a size that Glove sets.
+[[nodiscard]] auto check_disk(const std::vector<tree_entry>& tree) -> result<> {
+    for (const auto& entry : tree)
+        if (entry.kind == entry_kind::bind && entry.mode == access::write)
+            return fail(errc::unsupported, "plan.disk",
+                        "--disk: " + entry.path +
+                            " may be changed, and its file system has no quota for this run",
+                        "grant it with --read and let the command write to /tmp, or leave --disk "
+                        "out");
     return {};
 }
 
@@ -286,8 +309,6 @@ auto default_scratch(std::uint64_t ram_bytes) noexcept -> scratch_budget {
     // What `size` does not count: an inode of tmpfs and the longest name it can have.
     constexpr std::uint64_t inode_bytes = 1536;
     const auto budget = std::max<std::uint64_t>(ram_bytes / 4, 64UL * 1024 * 1024);
-    // The kernel rounds up to its pages, which this is a multiple of.
-    constexpr std::uint64_t largest_page = 64UL * 1024;
     return {.bytes = budget / 4 * 3 / largest_page * largest_page,
             .inodes = budget / 4 / inode_bytes};
 }
@@ -307,14 +328,20 @@ auto make_plan(const profile& given) -> result<plan> {
     GLOVE_TRY(out.listeners, plan_listeners(wish.listeners, wish.network));
     out.limits = wish.limits;
     out.scratch = default_scratch(ram_bytes());
+    GLOVE_CHECK(check_least("--memory", wish.limits.memory_bytes));
+    GLOVE_CHECK(check_least("--disk", wish.limits.disk_bytes));
     if (wish.limits.scratch_bytes == 0) // which the kernel takes for no limit
         return fail(errc::invalid_input, "plan.scratch", "no room at all for private files",
                     "leave --scratch-bytes out, or give a size such as 64MB");
     if (wish.limits.scratch_bytes) out.scratch.bytes = *wish.limits.scratch_bytes;
+    if (wish.limits.disk_bytes)
+        out.scratch.bytes =
+            std::min(out.scratch.bytes, *wish.limits.disk_bytes / largest_page * largest_page);
     out.has_workspace = wish.workspace.has_value();
     if (wish.home) out.home = wish.home->name;
     GLOVE_TRY(out.environment, make_environment(::environ, wish, out.user, login_shell()));
     GLOVE_TRY(out.tree, make_tree(wish, out));
+    if (wish.limits.disk_bytes) GLOVE_CHECK(check_disk(out.tree));
     GLOVE_TRY(out.ssh_agent, plan_ssh_agent(wish, out));
     return out;
 }

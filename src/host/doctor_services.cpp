@@ -48,6 +48,14 @@ struct cgroup_mount {
 constexpr std::string_view unified_advice =
     "start Linux with systemd.unified_cgroup_hierarchy=1 in its parameters";
 
+[[nodiscard]] auto controllers_of(const std::string& group) -> std::vector<std::string> {
+    auto listed = sys::read_file(group + "/cgroup.controllers", 4096).value_or("");
+    while (!listed.empty() && listed.back() == '\n') listed.pop_back();
+    std::vector<std::string> out;
+    for (const auto name : split(listed, ' ')) out.emplace_back(name);
+    return out;
+}
+
 void look_at_cgroup(service_facts& out, ::uid_t uid) {
     const auto mount = find_cgroup2();
     out.cgroup2_mounted = mount.has_value();
@@ -63,9 +71,10 @@ void look_at_cgroup(service_facts& out, ::uid_t uid) {
         out.cgroup = mount->point + std::string{path == "/" ? std::string_view{} : path};
     }
     if (out.cgroup.empty()) return;
-    auto listed = sys::read_file(out.cgroup + "/cgroup.controllers", 4096).value_or("");
-    while (!listed.empty() && listed.back() == '\n') listed.pop_back();
-    for (const auto name : split(listed, ' ')) out.controllers.emplace_back(name);
+    const auto number = std::to_string(uid);
+    out.controllers = controllers_of(out.cgroup);
+    out.manager_controllers = controllers_of(mount->point + "/user.slice/user-" + number +
+                                             ".slice/user@" + number + ".service");
     // "4:memory:/x": a controller that the old hierarchies hold.
     for (const auto line : split(groups, '\n'))
         if (const auto fields = split(line, ':'); fields.size() > 1)
@@ -139,6 +148,12 @@ auto judge_cgroup(const facts& seen) -> verdict {
     if (services.cgroup.empty())
         return warning("the own control group is not below what is mounted",
                        "mount the whole of cgroup2 at /sys/fs/cgroup in this container");
+    const auto given_by_manager = [&](std::string_view name) {
+        return std::ranges::find(services.manager_controllers, name) !=
+               services.manager_controllers.end();
+    };
+    if (services.user_manager && std::ranges::all_of(needed_controllers, given_by_manager))
+        return passed("your service manager makes groups, with cpu, memory and pids");
     std::string lacking;
     for (const auto name : needed_controllers)
         if (std::ranges::find(services.controllers, name) == services.controllers.end())

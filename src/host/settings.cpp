@@ -112,6 +112,20 @@ constexpr unsigned most_connections = 65'536;
     return std::nullopt;
 }
 
+[[nodiscard]] auto check_processes(std::string& text, const std::string&) -> complaint {
+    constexpr std::uint64_t most = 4'194'303; // what the kernel can have
+    const auto count = parse_decimal(text, most);
+    if (!count || *count == 0) return "is not between 1 and " + std::to_string(most);
+    return std::nullopt;
+}
+
+[[nodiscard]] auto check_processors(std::string& text, const std::string&) -> complaint {
+    constexpr std::uint64_t most = 100'000;
+    const auto hundredths = parse_hundredths(text, most);
+    if (!hundredths || *hundredths == 0) return "is not a number of processors such as 2 or 0.5";
+    return std::nullopt;
+}
+
 [[nodiscard]] auto check_home(std::string& text, const std::string&) -> complaint {
     if (text == "none" || is_home_name(text)) return std::nullopt;
     return "is not none, nor a name of a-z, 0-9, '.', '_' and '-'";
@@ -156,6 +170,9 @@ constexpr setting_kind duration{false, false, text_only, "a string such as \"90s
                                 check_duration};
 constexpr setting_kind size{false, false, text_or_integer, "a string such as \"64MB\", or bytes",
                             check_size};
+constexpr setting_kind processes{false, false, integer_only, "an integer", check_processes};
+constexpr setting_kind processors{false, false, text_or_integer,
+                                  "an integer, or a string such as \"0.5\"", check_processors};
 constexpr setting_kind home_name{false, false, text_only, "a string: a name, or \"none\"",
                                  check_home};
 constexpr setting_kind agent_key{false, false, text_or_truth,
@@ -182,6 +199,11 @@ constexpr std::array rows{
     setting{"ssh-agent", &agent_key, "--ssh-agent", "The key of your ssh agent that may sign"},
     setting{"wall-time", &duration, "--wall-time", "How long the command may take"},
     setting{"output-bytes", &size, "--output-bytes", "How much it may print"},
+    setting{"memory", &size, "--memory", "Memory of all its processes together"},
+    setting{"pids", &processes, "--pids", "Processes and threads at once"},
+    setting{"cpus", &processors, "--cpus", "Processors that it may use at once"},
+    setting{"cpu-time", &duration, "--cpu-time", "Processor time of all its processes together"},
+    setting{"disk", &size, "--disk", "All that it may write"},
     setting{"scratch-bytes", &size, "--scratch-bytes", "Room for its private files"},
     setting{"pty", &truth, "--pty", "A terminal of its own on all three streams"},
     setting{"upstream", &texts, "--upstream", "Tool servers of glove run"},

@@ -31,6 +31,7 @@ public:
 
     auto start() -> result<> {
         GLOVE_CHECK(prepare_streams());
+        GLOVE_CHECK(prepare_group());
         GLOVE_CHECK(open_channel());
         GLOVE_CHECK(start_servers()); // they start while the sandbox is built
         GLOVE_CHECK(launch());
@@ -58,12 +59,14 @@ public:
              .ssh_agent = signer_ ? &*signer_ : nullptr,
              .take_listener = [this](container::inner_listener came) { take(std::move(came)); },
              .tools = tools_ ? &*tools_ : nullptr,
-             .release = [this] { return release(); }});
+             .release = [this] { return release(); },
+             .group = group_ ? &*group_ : nullptr});
     }
 
     // Ends what stands outside and takes its counts; an error of the run itself goes first.
     auto finish(result<outcome> ended, run_facts& facts) -> result<outcome> {
         facts.layers = agent_->layers();
+        if (group_) facts.enforced = group_->enforced();
         if (tools_) finish_tools(*tools_, *inbox_);
         const auto signed_off = finish_signer(facts);
         if (ended && !signed_off) ended = std::unexpected(signed_off.error());
@@ -102,6 +105,16 @@ private:
             if (by_pipe(i)) launch_.streams[i] = relay_->agent_streams()[i - 1];
         for (std::size_t i = 0; i < 3; ++i)
             if (ways[i] == stream_way::terminal) launch_.streams[i] = terminal_->placeholder();
+        return {};
+    }
+
+    // Glove's own processes inside, which the limits leave room for: init, and the bridge.
+    auto prepare_group() -> result<> {
+        if (!container::needs_control_group(plan_.limits)) return {};
+        const unsigned own = plan_.bridge ? 2 : 1;
+        GLOVE_TRY(auto made, container::control_group::prepare(plan_.limits, records_.run(), own));
+        group_.emplace(std::move(made));
+        launch_.group = &*group_;
         return {};
     }
 
@@ -189,6 +202,7 @@ private:
     bool on_streams_;
     std::optional<private_terminal> terminal_;
     std::optional<signal_inbox> inbox_;
+    std::optional<container::control_group> group_;
     std::optional<output_relay> relay_;
     std::array<sys::unique_fd, 2> channel_; // the proxy's end, the bridge's end
     tool_streams streams_;

@@ -129,6 +129,11 @@ void write_plan(json& w, const container::plan& plan) {
     w.member("output_bytes", plan.limits.output_bytes);
     w.member("scratch_bytes", plan.scratch.bytes);
     w.member("scratch_inodes", plan.scratch.inodes);
+    w.member("memory_bytes", plan.limits.memory_bytes);
+    w.member("processes", plan.limits.processes);
+    w.member("cpu_hundredths", plan.limits.cpu_hundredths);
+    w.member("cpu_time_ms", milliseconds(plan.limits.cpu_time));
+    w.member("disk_bytes", plan.limits.disk_bytes);
     w.end_object();
     if (plan.bridge) write_bridge(w, *plan.bridge);
     if (plan.ssh_agent) write_ssh_agent(w, plan.ssh_agent->key);
@@ -162,10 +167,34 @@ void write_outcome(json& w, const outcome& ended) {
     w.member("output_bytes", ended.output_bytes);
     w.end_object();
     w.begin_array("limits_hit");
-    if (ended.cause == exit_cause::wall_time || ended.cause == exit_cause::output_bytes)
-        w.element(to_string(ended.cause));
+    if (is_limit(ended.cause)) w.element(to_string(ended.cause));
     w.end_array();
     if (ended.cause == exit_cause::mediation) w.member("mediation_end", ended.mediation_end);
+}
+
+// What the kernel said that it holds, and what was used of it.
+void write_group(json& w, const run_record& record) {
+    const auto& said = *record.facts.enforced;
+    w.begin_object("control_group");
+    w.member("keeper", to_string(said.keeper));
+    for (const auto& [name, value] : {std::pair{"memory_max", &said.memory_max},
+                                      {"memory_swap_max", &said.memory_swap_max},
+                                      {"memory_oom_group", &said.memory_oom_group},
+                                      {"pids_max", &said.pids_max},
+                                      {"cpu_max", &said.cpu_max}})
+        if (!value->empty()) w.member(name, *value);
+    if (record.ended && record.ended->usage) {
+        const auto& used = *record.ended->usage;
+        w.member("cpu_us", used.cpu_us);
+        if (const auto asked = milliseconds(record.plan->limits.cpu_time)) {
+            const auto given = static_cast<std::uint64_t>(*asked) * 1000;
+            w.member("cpu_overrun_us", used.cpu_us - std::min(used.cpu_us, given));
+        }
+        w.member("memory_peak_bytes", used.memory_peak);
+        if (record.plan->limits.memory_bytes) w.member("out_of_memory", used.out_of_memory);
+        if (record.plan->limits.processes) w.member("processes_refused", used.processes_refused);
+    }
+    w.end_object();
 }
 
 void write_changes(json& w, const run_facts& facts) {
@@ -220,6 +249,7 @@ auto report_json(const run_record& record) -> std::string {
         write_layers(w, record.facts.layers, true);
         if (record.plan->bridge) write_destinations(w, record.facts);
         if (record.plan->ssh_agent) write_signatures(w, record.facts.signatures);
+        if (record.facts.enforced) write_group(w, record);
         write_changes(w, record.facts);
         write_plan(w, *record.plan);
         if (record.mediation != nullptr) write_mediation(w, *record.mediation, nullptr);

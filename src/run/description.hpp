@@ -29,6 +29,7 @@ struct run_facts {
     std::uint64_t more_destinations = 0; // past the bound of the list
     ssh::agent_counts signatures = {};
     std::vector<place_change> changes = {}; // of protected places
+    std::optional<container::enforced_limits> enforced = {};
 };
 
 // How a run went; what is not known (yet) is empty.

@@ -76,6 +76,16 @@ template<class Pick> auto names(const container::plan& plan, Pick pick) -> std::
         out += fmt::format("  wall time     {} ms\n", *wall);
     if (plan.limits.output_bytes)
         out += fmt::format("  output        {} bytes\n", *plan.limits.output_bytes);
+    if (plan.limits.memory_bytes)
+        out += fmt::format("  memory        {} bytes\n", *plan.limits.memory_bytes);
+    if (plan.limits.processes) out += fmt::format("  processes     {}\n", *plan.limits.processes);
+    if (plan.limits.cpu_hundredths)
+        out += fmt::format("  processors    {}.{:02}\n", *plan.limits.cpu_hundredths / 100,
+                           *plan.limits.cpu_hundredths % 100);
+    if (const auto processor = milliseconds(plan.limits.cpu_time))
+        out += fmt::format("  processor     {} ms\n", *processor);
+    if (plan.limits.disk_bytes)
+        out += fmt::format("  disk          {} bytes\n", *plan.limits.disk_bytes);
     out += fmt::format("  private files {} MiB, {} inodes\n", plan.scratch.bytes >> 20U,
                        plan.scratch.inodes);
     return out;

@@ -44,9 +44,7 @@ namespace {
 [[nodiscard]] auto exit_status_of(const outcome& ended) -> int {
     if (WIFSIGNALED(ended.wait_status)) return 128 + WTERMSIG(ended.wait_status);
     const int own = WEXITSTATUS(ended.wait_status);
-    const bool cut_short =
-        ended.cause == exit_cause::wall_time || ended.cause == exit_cause::output_bytes;
-    return own == 0 && cut_short ? 128 + SIGTERM : own;
+    return own == 0 && is_limit(ended.cause) ? 128 + SIGTERM : own;
 }
 
 // A last word must not wait for a reader that takes nothing.
@@ -56,12 +54,17 @@ void tell_after(const char* words) {
     if (::poll(&errors, 1, patience_ms) == 1) sys::say_line(words);
 }
 
+constexpr std::pair<exit_cause, const char*> limit_words[] = {
+    {exit_cause::wall_time, "the wall-time limit was reached, so the agent was ended"},
+    {exit_cause::output_bytes, "the output limit was reached, so the agent was ended"},
+    {exit_cause::memory, "the memory limit was reached, so the agent was ended"},
+    {exit_cause::cpu_time, "the cpu-time limit was reached, so the agent was ended"},
+};
+
 [[nodiscard]] auto exit_status_after(const outcome& ended) -> int {
     if (ended.cause == exit_cause::mediation) return static_cast<int>(exit_status::refused);
-    if (ended.cause == exit_cause::wall_time)
-        tell_after("the wall-time limit was reached, so the agent was ended");
-    if (ended.cause == exit_cause::output_bytes)
-        tell_after("the output limit was reached, so the agent was ended");
+    for (const auto& [cause, words] : limit_words)
+        if (ended.cause == cause) tell_after(words);
     return exit_status_of(ended);
 }
 
@@ -134,6 +137,23 @@ void tell_before(const container::plan& plan) {
                      stderr);
 }
 
+// Who would hold the limits, or why nobody can. Nothing is made for it.
+void note_keeper(container::plan& plan) {
+    if (!container::needs_control_group(plan.limits)) return;
+    const auto group = container::control_group::prepare(plan.limits, "explained", 1);
+    if (!group)
+        plan.notes.push_back("a run would be refused here: " + group.error().detail + "; " +
+                             group.error().remedy);
+    else if (group->enforced().keeper == container::group_keeper::user_manager)
+        plan.notes.emplace_back(
+            "the limits would be held in a scope of your service manager, and read "
+            "back before anything starts");
+    else
+        plan.notes.emplace_back(
+            "the limits would be held in a control group that was delegated to you, "
+            "and read back before anything starts");
+}
+
 // Whoever can replace the program decides what the next run is.
 [[nodiscard]] auto note_own_program(container::plan& plan) -> result<> {
     GLOVE_TRY(const auto own, sys::read_link("/proc/self/exe"));
@@ -166,7 +186,10 @@ void tell_before(const container::plan& plan) {
     GLOVE_TRY(auto plan, container::make_plan(request.profile));
     GLOVE_CHECK(note_own_program(plan));
     if (request.mediation) GLOVE_CHECK(check_servers(*request.mediation, plan));
-    if (request.explain) return explain(request, plan);
+    if (request.explain) {
+        note_keeper(plan);
+        return explain(request, plan);
+    }
     tell_of_killed_runs(places.state);
     tell_before(plan);
     return run_on_record(request, plan, places, open_files);

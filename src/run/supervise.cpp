@@ -16,8 +16,9 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-constexpr auto cause_names = std::to_array<std::string_view>(
-    {"exited", "signaled", "terminated", "wall_time", "output_bytes", "mediation"});
+constexpr auto cause_names =
+    std::to_array<std::string_view>({"exited", "signaled", "terminated", "wall_time",
+                                     "output_bytes", "memory", "cpu_time", "mediation"});
 static_assert(cause_names.size() == static_cast<std::size_t>(exit_cause::mediation) + 1);
 
 enum class effect : std::uint8_t {
@@ -77,6 +78,9 @@ constexpr std::chrono::seconds reader_patience{1};
 // How long a second program that reads a terminal without input may wait for its end.
 constexpr std::chrono::milliseconds end_repetition{100};
 
+// Between two looks at the processor time: what may be used meanwhile is what can be used too much.
+constexpr std::chrono::milliseconds shortest_sample{10}, longest_sample{1000};
+
 [[nodiscard]] auto asks_to_end(int number) -> bool { return effect_of(number) == effect::ends; }
 
 class watch {
@@ -84,8 +88,10 @@ public:
     explicit watch(const supervised& run)
         : agent_{run.agent}, relay_{run.relay}, terminal_{run.terminal}, egress_{run.egress},
           ssh_agent_{run.ssh_agent}, take_listener_{run.take_listener}, tools_{run.tools},
-          release_{run.release}, inbox_{run.inbox}, time_{run.time},
-          wall_time_{run.limits.wall_time}, counted_{run.limits.output_bytes.has_value()} {
+          release_{run.release}, group_{run.group}, inbox_{run.inbox}, time_{run.time},
+          wall_time_{run.limits.wall_time}, cpu_time_{run.limits.cpu_time},
+          counted_{run.limits.output_bytes.has_value()} {
+        if (cpu_time_) next_sample_ = time_.monotonic();
         if (tools_ != nullptr) start_deadline_ = time_.monotonic() + tools_->patience();
         else if (wall_time_) wall_deadline_ = time_.monotonic() + *wall_time_;
     }
@@ -95,7 +101,10 @@ public:
         while (!ended_) {
             (void)wait();
             if (has_news_) {
-                GLOVE_TRY(const auto end, agent_.read_news());
+                auto news = agent_.read_news();
+                // The kernel ends the whole group, init with it, which then tells nothing.
+                if (!news && ran_out_of_memory()) news = container::ending{.wait_status = SIGKILL};
+                GLOVE_TRY(const auto end, std::move(news));
                 if (end) ended = *end;
                 ended_ = end.has_value();
                 if (auto came = agent_.take_listener(); came.socket && take_listener_)
@@ -107,10 +116,13 @@ public:
                 start_deadline_ ? pass_on_early(*got) : pass_on(*got);
             check_hang_up();
             check_clock();
+            GLOVE_CHECK(check_processor());
             check_end_of_input();
             if (relay_ != nullptr && relay_->limit_reached() && !stopped_by_)
                 stop(exit_cause::output_bytes, nanoseconds{0});
         }
+        // Before the output is passed on, which may take until another limit.
+        GLOVE_TRY(const auto used, settle());
         if (relay_ != nullptr) relay_->agent_has_ended();
         drain(ended.wait_status);
         if (relay_ != nullptr) GLOVE_CHECK(relay_->check());
@@ -124,7 +136,8 @@ public:
         outcome out{.cause = stopped_by_.value_or(
                         WIFSIGNALED(ended.wait_status) ? exit_cause::signaled : exit_cause::exited),
                     .wait_status = ended.wait_status,
-                    .output_bytes = {}};
+                    .output_bytes = {},
+                    .usage = used};
         if (counted_) out.output_bytes = relay_->passed();
         if (out.cause == exit_cause::mediation) out.mediation_end = tools_->end().value_or("");
         return out;
@@ -220,6 +233,8 @@ private:
         auto next = kill_deadline_;
         if (!stopped_by_ && wall_deadline_ && (!next || *wall_deadline_ < *next))
             next = wall_deadline_;
+        if (next_sample_ && !stopped_by_ && !ended_ && (!next || *next_sample_ < *next))
+            next = next_sample_;
         if (start_deadline_ && !stopped_by_ && (!next || *start_deadline_ < *next))
             next = start_deadline_;
         if (!ended_ && terminal_.repeats_end() && (!next || end_deadline_ < *next))
@@ -240,6 +255,42 @@ private:
             (void)agent_.kill();
             kill_deadline_.reset();
         }
+    }
+
+    // Whether the kernel ended the group for want of memory, the machine's included.
+    [[nodiscard]] auto ran_out_of_memory() const -> bool {
+        if (group_ == nullptr) return false;
+        const auto used = group_->usage();
+        return used && used->out_of_memory > 0;
+    }
+
+    // What was used in all, by a group that is empty now, and whether that was too much.
+    [[nodiscard]] auto settle() -> result<std::optional<container::group_usage>> {
+        if (group_ == nullptr) return std::nullopt;
+        GLOVE_TRY(const auto used, group_->usage());
+        if (!stopped_by_ && used.is_over_memory()) stopped_by_ = exit_cause::memory;
+        if (!stopped_by_ && is_over(used)) stopped_by_ = exit_cause::cpu_time;
+        return used;
+    }
+
+    [[nodiscard]] auto is_over(const container::group_usage& used) const -> bool {
+        return cpu_time_ && std::chrono::microseconds{used.cpu_us} >= *cpu_time_;
+    }
+
+    // The next look comes before what is left can be used by all processors at once.
+    [[nodiscard]] auto check_processor() -> result<> {
+        const auto now = time_.monotonic();
+        if (!next_sample_ || stopped_by_ || ended_ || now < *next_sample_) return {};
+        GLOVE_TRY(const auto used, group_->usage());
+        if (is_over(used)) {
+            (void)agent_.kill();
+            stop(exit_cause::cpu_time, nanoseconds{0});
+            return {};
+        }
+        const auto left = *cpu_time_ - std::chrono::microseconds{used.cpu_us};
+        const auto soon = left / std::max(::sysconf(_SC_NPROCESSORS_ONLN), 1L);
+        next_sample_ = now + std::clamp<nanoseconds>(soon, shortest_sample, longest_sample);
+        return {};
     }
 
     void check_end_of_input() {
@@ -313,10 +364,12 @@ private:
     const std::function<void(container::inner_listener)>& take_listener_;
     mediator* tools_;
     const std::function<result<>()>& release_;
+    const container::control_group* group_;
     signal_inbox& inbox_;
     const sys::clock& time_;
     std::vector<::pollfd> sources_;
     std::optional<nanoseconds> wall_time_, wall_deadline_, kill_deadline_;
+    std::optional<nanoseconds> cpu_time_, next_sample_;
     std::optional<nanoseconds> start_deadline_; // until the tools are ready
     int stopped_early_ = 0;                     // by this signal, before the agent started
     nanoseconds end_deadline_{};
@@ -332,6 +385,11 @@ private:
 
 auto to_string(exit_cause cause) -> std::string_view {
     return cause_names[static_cast<std::size_t>(cause)];
+}
+
+auto is_limit(exit_cause cause) noexcept -> bool {
+    return cause == exit_cause::wall_time || cause == exit_cause::output_bytes ||
+           cause == exit_cause::memory || cause == exit_cause::cpu_time;
 }
 
 auto signal_inbox::open(bool on_terminal) -> result<signal_inbox> {

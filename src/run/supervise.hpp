@@ -21,6 +21,8 @@ enum class exit_cause : std::uint8_t {
     terminated,   // Glove was asked to stop
     wall_time,    // limit
     output_bytes, // limit
+    memory,       // limit
+    cpu_time,     // limit
     mediation,    // nothing stands between the agent and its tools any more
 };
 [[nodiscard]] auto to_string(exit_cause cause) -> std::string_view;
@@ -28,9 +30,13 @@ enum class exit_cause : std::uint8_t {
 struct outcome {
     exit_cause cause{};
     int wait_status = 0;
-    std::optional<std::uint64_t> output_bytes; // counted only when limited
-    std::string mediation_end = {};            // why, when that is the cause
+    std::optional<std::uint64_t> output_bytes;        // counted only when limited
+    std::string mediation_end = {};                   // why, when that is the cause
+    std::optional<container::group_usage> usage = {}; // of a run in a control group
 };
+
+// Whether a limit cut the run short.
+[[nodiscard]] auto is_limit(exit_cause cause) noexcept -> bool;
 
 // How long an agent that was asked to end may take.
 inline constexpr std::chrono::seconds termination_grace{5};
@@ -69,6 +75,7 @@ struct supervised {
     // Null: there are no tools. Otherwise `release` is called when they are ready, and not before.
     mediator* tools = nullptr;
     std::function<result<>()> release = {};
+    const container::control_group* group = nullptr; // null: nothing is asked that takes one
 };
 [[nodiscard]] auto supervise(const supervised& run) -> result<outcome>;
 

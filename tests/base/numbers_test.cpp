@@ -73,4 +73,14 @@ TEST(Size, ItsTextIsReadAsTheSameNumber) {
     }
 }
 
+TEST(Hundredths, OfANumberWithAPoint) {
+    for (const auto& [text, value] :
+         {size_row{"1", 100}, size_row{"0.5", 50}, size_row{"0.05", 5}, size_row{"1.25", 125},
+          size_row{"0", 0}, size_row{"10.0", 1000}, size_row{"1000", 100'000}})
+        EXPECT_EQ(parse_hundredths(text, 100'000), value) << text;
+    for (const auto* const text : {"", ".", ".5", "1.", "1.234", "-1", "+1", "1e3", "01", "1,5",
+                                   " 1", "1 ", "1.5.5", "1000.01", "1001", "99999999999999999999"})
+        EXPECT_FALSE(parse_hundredths(text, 100'000)) << text;
+}
+
 } // namespace

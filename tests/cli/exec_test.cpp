@@ -72,11 +72,45 @@ TEST(ExecOptions, ASizeIsANumberWithAUnit) {
           number_row{"18446744073709551615", 18'446'744'073'709'551'615U}})
         EXPECT_EQ(limit(glove, {"--output-bytes", text}, "output_bytes"), value) << text;
     EXPECT_EQ(limit(glove, {"--scratch-bytes", "64MB"}, "scratch_bytes"), 64U << 20U);
+    EXPECT_EQ(limit(glove, {"--memory", "64MB"}, "memory_bytes"), 64U << 20U);
+    EXPECT_EQ(limit(glove, {"--disk", "64MB"}, "disk_bytes"), 64U << 20U);
+}
+
+TEST(ExecOptions, ProcessesAndProcessorsAreNumbers) {
+    const glove_program glove;
+    EXPECT_EQ(limit(glove, {"--pids", "1"}, "processes"), 1U);
+    EXPECT_EQ(limit(glove, {"--pids", "4194303"}, "processes"), 4'194'303U);
+    EXPECT_EQ(limit(glove, {"--cpus", "0.01"}, "cpu_hundredths"), 1U);
+    EXPECT_EQ(limit(glove, {"--cpus", "1000"}, "cpu_hundredths"), 100'000U);
+    EXPECT_EQ(limit(glove, {"--cpu-time", "90s"}, "cpu_time_ms"), 90'000U);
+    for (const auto* text : {"", "0", "-1", "1.5", "4194304", "many"})
+        expect_usage_error(glove({"exec", "--pids", text, "--", "true"}), "--pids");
+    for (const auto* text : {"", "0", "0.0", "-1", "0.001", "1000.01", "all"})
+        expect_usage_error(glove({"exec", "--cpus", text, "--", "true"}), "--cpus");
+}
+
+TEST(ExecOptions, ALimitOfTheKernelIsHeldOrTheRunIsRefused) {
+    const glove_program glove;
+    for (const auto& [flag, value] :
+         {std::pair{"--memory", "64M"}, {"--pids", "99"}, {"--cpus", "1"}, {"--cpu-time", "1h"}}) {
+        const auto report = glove.work("report.json");
+        const auto got = glove({"exec", flag, value, "--report", report, "--", "echo", "ran"});
+        const auto told = wire::json::read(test::content_of(report));
+        ASSERT_TRUE(told.has_value()) << got.err;
+        if (got.status == 0) {
+            EXPECT_NE(told->find("control_group"), nullptr) << flag;
+        } else {
+            EXPECT_EQ(got.status, 125);
+            EXPECT_EQ(got.out, "");
+            EXPECT_TRUE(told->find("error")->find("step")->as_string()->starts_with("limits."))
+                << got.err;
+        }
+    }
 }
 
 TEST(ExecOptions, WhatIsNoSizeIsRefused) {
     const glove_program glove;
-    for (const auto* option : {"--output-bytes", "--scratch-bytes"})
+    for (const auto* option : {"--output-bytes", "--scratch-bytes", "--memory", "--disk"})
         for (const auto* text : {"", "-1", "+1", "1.5MB", "MB", "1 MB", " 1", "1MBx", "1q", "0x10",
                                  "1e3", "18446744073709551616", "99999999999999eb"})
             expect_usage_error(glove({"exec", option, text, "--", "true"}), option);

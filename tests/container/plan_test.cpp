@@ -725,6 +725,28 @@ TEST(Plan, RoomForPrivateFilesIsNeverNone) {
     EXPECT_EQ(problem_of(wish).step, "plan.scratch");
 }
 
+TEST(Plan, ABoundOnDiskSpaceIsOfAllThatCanBeWritten) {
+    auto wish = wish_for({});
+    wish.limits.disk_bytes = (4UL << 20U) + 1; // whole pages of every machine
+    EXPECT_EQ(planned(wish).scratch.bytes, 4UL << 20U);
+    wish.limits.scratch_bytes = 1UL << 20U;
+    EXPECT_EQ(planned(wish).scratch.bytes, 1UL << 20U);
+    wish.limits.scratch_bytes = 8UL << 20U;
+    EXPECT_EQ(planned(wish).scratch.bytes, 4UL << 20U);
+}
+
+TEST(Plan, WithLessThanAMebibyteNothingStarts) {
+    constexpr std::uint64_t least = 1UL << 20U;
+    auto wish = wish_for({});
+    wish.limits.memory_bytes = wish.limits.disk_bytes = least;
+    EXPECT_EQ(planned(wish).scratch.bytes, least);
+    wish.limits.memory_bytes = least - 1;
+    EXPECT_EQ(problem_of(wish).step, "plan.limits");
+    wish.limits.memory_bytes = least;
+    wish.limits.disk_bytes = least - 1;
+    EXPECT_EQ(problem_of(wish).step, "plan.limits");
+}
+
 TEST(DefaultScratch, ItIsAtMostAQuarterOfMemoryWithItsInodes) {
     for (std::uint64_t ram = 256UL << 20U; ram <= 1UL << 40U; ram += ram / 7) {
         const auto budget = default_scratch(ram);

@@ -260,6 +260,14 @@ TEST(Judge, ControlGroupsNeedTheirControllersAndAnOwner) {
     expect_check(machine, "linux_cgroup_v2", check_status::warning, "not delegated", "systemd-run");
     machine.services.cgroup.clear();
     expect_check(machine, "linux_cgroup_v2", check_status::warning, "not below", "cgroup2");
+    machine.services.cgroup = "/sys/fs/cgroup/user.slice/a.scope";
+    machine.services.user_manager = true;
+    machine.services.manager_controllers = {"memory", "pids"};
+    expect_check(machine, "linux_cgroup_v2", check_status::warning, "not delegated", "systemd-run");
+    machine.services.manager_controllers.emplace_back("cpu");
+    expect_check(machine, "linux_cgroup_v2", check_status::passed, "service manager", "");
+    machine.services.user_manager = false;
+    expect_check(machine, "linux_cgroup_v2", check_status::warning, "not delegated", "systemd-run");
 }
 
 TEST(Judge, RetainedStorageNeedsBothItsParts) {

@@ -64,6 +64,11 @@ auto samples() -> const std::map<std::string_view, sample>& {
         {"ssh-agent", {R"("work key")", {"work key"}}},
         {"wall-time", {R"("90s")", {"90s"}}},
         {"output-bytes", {R"("64K")", {"64K"}}},
+        {"memory", {R"("2G")", {"2G"}}},
+        {"pids", {"4194303", {"4194303"}}},
+        {"cpus", {R"("0.5")", {"0.5"}}},
+        {"cpu-time", {R"("10m")", {"10m"}}},
+        {"disk", {R"("64MB")", {"64MB"}}},
         {"scratch-bytes", {"1048576", {"1048576"}}},
         {"pty", {"true", {"true"}}},
         {"upstream", {R"(["files=server,."])", {"files=server,."}}},
@@ -105,8 +110,10 @@ TEST(Configuration, EveryKeyRefusesEveryOtherType) {
     };
     for (const auto& row : host::setting_rows())
         for (const auto& [type, text] : others) {
-            // The one of these that is a size, by its own words.
-            if (row.key.ends_with("-bytes") && std::string_view{text} == "0") continue;
+            // The one of these that is a size.
+            const bool of_size =
+                row.key.ends_with("-bytes") || row.key == "memory" || row.key == "disk";
+            if (of_size && std::string_view{text} == "0") continue;
             expect_refused(with(row.key, text),
                            "2: ", std::string_view{text} == "maybe" ? "" : std::string{row.key});
         }
@@ -141,6 +148,12 @@ TEST(Configuration, WhatIsOutOfBoundsIsRefusedWithTheValueAndTheMend) {
           row{"wall-time", R"("soon")", "'soon'"},
           row{"wall-time", R"("0s")", "'0s'"},
           row{"output-bytes", R"("1.5M")", "'1.5M'"},
+          row{"memory", R"("much")", "'much'"},
+          row{"pids", "0", "0"},
+          row{"pids", "4194304", "4194304"},
+          row{"cpus", R"("0.001")", "'0.001'"},
+          row{"cpus", "0", "0"},
+          row{"cpu-time", R"("soon")", "'soon'"},
           row{"command", "[]", "empty"},
           row{"command", R"(["./x"])", "'./x'"},
           row{"command", R"(["a/b"])", "'a/b'"}})

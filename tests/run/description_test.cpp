@@ -226,7 +226,8 @@ TEST(ReportJson, ARunThatEndedTellsHow) {
 TEST(ReportJson, ALimitThatEndedTheRunIsNamed) {
     const auto plan = sample();
     auto record = record_of(plan);
-    for (const auto cause : {run::exit_cause::wall_time, run::exit_cause::output_bytes}) {
+    for (const auto cause : {run::exit_cause::wall_time, run::exit_cause::output_bytes,
+                             run::exit_cause::memory, run::exit_cause::cpu_time}) {
         record.ended = run::outcome{.cause = cause, .wait_status = SIGKILL, .output_bytes = 12};
         const auto document = parsed(run::report_json(record));
         EXPECT_THAT(strings(*document.find("limits_hit")),
@@ -237,6 +238,47 @@ TEST(ReportJson, ALimitThatEndedTheRunIsNamed) {
     }
     record.ended->cause = run::exit_cause::terminated;
     EXPECT_TRUE(parsed(run::report_json(record)).find("limits_hit")->as_array()->empty());
+}
+
+TEST(ReportJson, AControlGroupIsToldAsTheKernelSaidAndWasUsed) {
+    auto plan = sample();
+    plan.limits.memory_bytes = 1U << 20U;
+    plan.limits.processes = 8;
+    plan.limits.cpu_hundredths = 50;
+    plan.limits.cpu_time = std::chrono::milliseconds{1500};
+    auto record = record_of(plan);
+    EXPECT_EQ(parsed(run::report_json(record)).find("control_group"), nullptr);
+    record.facts.enforced =
+        container::enforced_limits{.keeper = container::group_keeper::delegation,
+                                   .memory_max = "1048576",
+                                   .memory_swap_max = "0",
+                                   .memory_oom_group = "1",
+                                   .pids_max = "9",
+                                   .cpu_max = "50000 100000"};
+    record.ended = run::outcome{
+        .cause = run::exit_cause::cpu_time,
+        .wait_status = SIGKILL,
+        .output_bytes = {},
+        .usage = container::group_usage{
+            .cpu_us = 1'600'000, .memory_peak = 4096, .out_of_memory = 0, .processes_refused = 3}};
+    const auto document = parsed(run::report_json(record));
+    const auto& group = *document.find("control_group");
+    EXPECT_EQ(text_at(group, "keeper"), "delegation");
+    EXPECT_EQ(text_at(group, "memory_max"), "1048576");
+    EXPECT_EQ(text_at(group, "cpu_max"), "50000 100000");
+    for (const auto& [name, value] : {std::pair{"cpu_us", 1'600'000U},
+                                      {"cpu_overrun_us", 100'000U},
+                                      {"memory_peak_bytes", 4096U},
+                                      {"out_of_memory", 0U},
+                                      {"processes_refused", 3U}})
+        EXPECT_EQ(group.find(name)->as_unsigned(), value) << name;
+    EXPECT_EQ(document.find("limits")->find("cpu_hundredths")->as_unsigned(), 50U);
+    record.ended->usage->cpu_us = 1'499'999;
+    EXPECT_EQ(parsed(run::report_json(record))
+                  .find("control_group")
+                  ->find("cpu_overrun_us")
+                  ->as_unsigned(),
+              0U);
 }
 
 TEST(ReportJson, ARefusedRunTellsTheStep) {

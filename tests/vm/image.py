@@ -1,4 +1,4 @@
-"""The guest's disks and its saved boot, made once and kept.
+"""The guest's packages, disks and saved boot, each made once and kept.
 
 Debian's kernel and packages come from where this machine's apt gets its own; nothing of this machine is
 changed but the folder for the guest. Root is not needed where the caller has subordinate ids.
@@ -22,7 +22,7 @@ KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 PACKAGES = ("systemd-sysv", "dbus-user-session", "libpam-systemd", "udev", "kmod", "e2fsprogs", "mount", "uidmap",
             "iproute2", "procps", "strace", "python3-minimal", "libpython3-stdlib", "openssh-client")
 # What is in the disks. `run-tests` comes with the checkout.
-INGREDIENTS = ("init", "unpack", "furnish", "session")
+INGREDIENTS = ("init", "furnish", "session")
 ZSTD_BEGIN = b"\x28\xb5\x2f\xfd"
 BUILD_LIMIT, BOOT_LIMIT, RESUME_LIMIT = 540, 480, 120
 SAVE_ATTEMPTS = 2
@@ -47,7 +47,7 @@ def content(path):
 
 
 class Image:
-    """The folder with vmlinux, initrd.img, root.img, and the saved boot: boot.img, boot.state."""
+    """The folder with packages.tar, with vmlinux, initrd.img and root.img, and the saved boot: boot.img, boot.state."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -55,13 +55,16 @@ class Image:
     def path(self, name):
         return os.path.join(self.folder, name)
 
+    def packages_key(self):
+        return digest(SUITE, *PACKAGES, content(os.path.join(GUEST, "unpack")))
+
     def root_key(self):
-        return digest(SUITE, *PACKAGES, *(content(os.path.join(GUEST, name)) for name in INGREDIENTS))
+        return digest(self.packages_key(), *(content(os.path.join(GUEST, name)) for name in INGREDIENTS))
 
     def boot_key(self):
         """A saved boot belongs to one qemu, one machine and one run of this host: its clock rate."""
         version = subprocess.run(["qemu-system-x86_64", "--version"], capture_output=True, text=True, check=True)
-        return digest(self.root_key(), version.stdout, *Machine.SHAPE, content("/proc/sys/kernel/random/boot_id"))
+        return digest(self.root_key(), version.stdout, *Machine.SHAPE, repr(Disks.SIZES), content("/proc/sys/kernel/random/boot_id"))
 
     def is_kept(self, name, key):
         return os.path.exists(self.path(name)) and content(self.path(name)) == key
@@ -75,6 +78,11 @@ class Image:
         os.makedirs(self.folder, exist_ok=True)
         with open(self.path("lock"), "w", encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
+            if not self.is_kept("packages.key", self.packages_key()):
+                tell(f"getting the packages of the guest ({SUITE}), once")
+                self.drop("packages.key")
+                self.fetch(self.path("packages.tar"))
+                self.keep("packages.key", self.packages_key())
             if not self.is_kept("root.key", self.root_key()):
                 self.build(tell)
                 self.keep("root.key", self.root_key())
@@ -83,15 +91,13 @@ class Image:
                 self.keep("boot.key", self.boot_key())
 
     def build(self, tell):
-        tell(f"building the guest ({SUITE}), once")
+        tell("making the disks of the guest, once")
         self.drop("root.key", "boot.key")
         work = self.path("work")
         shutil.rmtree(work, ignore_errors=True)
         os.makedirs(work)
         try:
-            self.fetch(work)
-            tell("the packages are there")
-            furnish = [os.path.join(GUEST, "furnish"), work]
+            furnish = [os.path.join(GUEST, "furnish"), self.path("packages.tar"), work]
             if os.geteuid() != 0:
                 furnish.insert(0, "fakeroot")
             checked(furnish, "making the disks of the guest")
@@ -102,12 +108,13 @@ class Image:
             subprocess.run(["chmod", "-R", "u+rwX", work], check=False, capture_output=True)
             shutil.rmtree(work, ignore_errors=True)
 
-    def fetch(self, work):
+    @staticmethod
+    def fetch(archive):
         source = f"deb [signed-by={KEYRING}] {mirror()} {SUITE} main"
         checked(["mmdebstrap", "--quiet", "--variant=apt", "--include=" + ",".join(PACKAGES),
                  '--aptopt=Acquire::Languages "none"', "--dpkgopt=force-unsafe-io",
                  *(f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in ("doc", "man", "locale")),
-                 f"--customize-hook='{GUEST}/unpack' \"$1\"", SUITE, work + "/root.tar", source],
+                 f"--customize-hook='{GUEST}/unpack' \"$1\"", SUITE, archive, source],
                 "getting the packages of the guest")
 
     def save_boot(self, tell):
@@ -136,7 +143,7 @@ class Image:
 
     def try_to_resume(self):
         with Disks() as disks:
-            disks.write_orders(b"limit=1\n", b"")
+            disks.write_orders(b"limit=1\n", b"", b"")
             machine = self.resumed(disks)
             with machine.started():
                 machine.collect(RESUME_LIMIT)

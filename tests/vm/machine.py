@@ -29,9 +29,17 @@ class Trouble(Exception):
     """What went wrong with the guest itself, in words."""
 
 
+class Ended(Exception):
+    """This program was asked to end: nothing is tried once more."""
+
+
 class Disks:
     """A folder with the small disks of one run. Fixed sizes, for a resumed guest has seen them before."""
-    SIZES = {"control": 1 << 20, "share": 16 << 30, "out": 4 << 30}
+    SIZES = {"control": 1 << 20, "share": 16 << 30, "out": 4 << 30, "data": 1 << 30}
+
+    def __init__(self, data=None):
+        """`data`: a file that outlives the machine; made when it is not there."""
+        self.data = data
 
     def __enter__(self):
         self.folder = tempfile.mkdtemp(prefix="glove-vm.")
@@ -46,20 +54,30 @@ class Disks:
     def path(self, name):
         return os.path.join(self.folder, name)
 
+    def data_path(self):
+        """The file of the fifth disk; a new one holds an empty file system of the guest's ordinary user."""
+        if self.data is None:
+            return self.path("data")
+        if not os.path.exists(self.data):
+            with open(self.data, "xb") as file:
+                file.truncate(self.SIZES["data"])
+            make_file_system(["-E", "root_owner=1000:1000", self.data], f"{self.data} cannot be made a file system")
+        if os.path.getsize(self.data) != self.SIZES["data"]:
+            raise Trouble(f"{self.data} is no data disk of the guest: those have {self.SIZES['data']} bytes")
+        return os.path.realpath(self.data)
+
     def fill_share(self, tree, megabytes):
         """Packs a folder as a file system: no root, no daemon and no mount is needed for that."""
-        done = subprocess.run(
-            ["mke2fs", "-q", "-F", "-t", "ext4", "-m", "0", "-i", "8192", "-O", "^has_journal,^metadata_csum,^resize_inode",
-             "-E", "lazy_itable_init=1,root_owner=0:0", "-d", tree, self.path("share"), f"{megabytes}M"],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise Trouble("the checkout cannot be packed: " + done.stderr)
+        make_file_system(["-i", "8192", "-O", "^has_journal,^metadata_csum,^resize_inode", "-E",
+                          "lazy_itable_init=1,root_owner=0:0", "-d", tree, self.path("share"), f"{megabytes}M"],
+                         "the checkout cannot be packed")
 
-    def write_orders(self, settings, tests):
-        """What the guest is to do: assignments and the list of tests, both for bash."""
-        settings += b"epoch=%f checkout=%s\n" % (time.time(), shlex.quote(CHECKOUT).encode())
+    def write_orders(self, settings, tests, root_tests):
+        """What the guest is to do: assignments and the lists of tests, all for bash."""
+        has_data = b"yes" if self.data else b"no"
+        settings += b"epoch=%f checkout=%s has_data=%s\n" % (time.time(), shlex.quote(CHECKOUT).encode(), has_data)
         with tarfile.open(self.path("control"), "w") as orders:
-            for name, text in (("list", tests), ("settings", settings)):
+            for name, text in (("list", tests), ("list.root", root_tests), ("settings", settings)):
                 entry = tarfile.TarInfo(name)
                 entry.size = len(text)
                 entry.mode = 0o644
@@ -72,6 +90,13 @@ class Disks:
         """What the guest wrote, which is nothing when it died."""
         os.makedirs(folder, exist_ok=True)
         subprocess.run(["tar", "-xf", self.path("out"), "-C", folder, "--no-same-owner"], capture_output=True, check=False)
+
+
+def make_file_system(words, trouble):
+    done = subprocess.run(["mke2fs", "-q", "-F", "-t", "ext4", "-m", "0", *words], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise Trouble(f"{trouble}: {done.stderr}")
 
 
 class Machine:
@@ -90,7 +115,7 @@ class Machine:
             *self.SHAPE, "-kernel", image.path("vmlinux"), "-initrd", image.path("initrd.img"),
             *self.drive("d0", f"file={root}"), *self.drive("d1", f"readonly=on,file={disks.path('control')}"),
             *self.drive("d2", f"readonly=on,file={disks.path('share')}"),
-            *self.drive("d3", f"cache=unsafe,file={disks.path('out')}"),
+            *self.drive("d3", f"cache=unsafe,file={disks.path('out')}"), *self.drive("d4", f"file={disks.data_path()}"),
             "-device", "virtio-serial-pci", "-device", "virtserialport,chardev=port,name=guest",
             "-serial", "file:" + self.console]
         if resume:

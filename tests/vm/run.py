@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Runs the CTest tests with the label `vm` in one run of the guest, and ends as they ended.
 
-    run.py [--limit SECONDS] [--cold] [NAME...]      NAME: a part of a test's name
-    run.py --prepare                                 makes the guest, if it is not there
+    run.py [--limit SECONDS] [--cold] [--data-disk FILE] [NAME...]      NAME: a part of a test's name
+    run.py --prepare                                                    makes the guest, if it is not there
 
-In the guest they run as its ordinary user, below that user's manager. build/reports/vm gets what each said, the
-guest's journal, and `results.xml` in the form that CTest has for it. Status 125: the guest never reported.
+In the guest they run as its ordinary user, who has a user manager, as after a login; those with the label `root`
+after them, as root. build/reports/vm gets what each said, the guest's journal, and `results.xml` in the form that
+CTest has for it. Status 125: the guest never reported.
 """
 import argparse
 import json
@@ -20,10 +21,12 @@ import time
 from xml.sax.saxutils import quoteattr
 
 from image import Image, kept_folder
-from machine import CHECKOUT, Disks, Trouble
+from machine import CHECKOUT, Disks, Ended, Trouble
 
-LABEL = "vm"
+LABEL, ROOT_LABEL = "vm", "root"
 BUILD, REPORT = CHECKOUT + "/build/release", CHECKOUT + "/build/reports/vm"
+# Programs that tests start by themselves.
+HELPERS = ("hostile", "consume")
 # Everything takes about ten times as long there.
 SLOWNESS = "10"
 NO_REPORT = 125
@@ -50,8 +53,12 @@ class Test:
         return shlex.join(words) + "\n"
 
 
+def list_of(tests, root, limit):
+    return "".join(test.line(limit) for test in tests if (ROOT_LABEL in test.labels) == root).encode()
+
+
 def listed_tests(wanted):
-    """Without the twins that run as an ordinary user: in the guest, all do."""
+    """Without the twins that run as an ordinary user: in the guest, most do."""
     shown = subprocess.run(["ctest", "--test-dir", BUILD, "--show-only=json-v1", "-L", f"^{LABEL}$"], text=True,
                            capture_output=True, check=True)
     tests = [Test(one) for one in json.loads(shown.stdout)["tests"] if "command" in one]
@@ -70,7 +77,7 @@ def gather(tests, into):
         (shutil.copytree if os.path.isdir(path) else shutil.copy2)(path, target, **(
             {"symlinks": True, "dirs_exist_ok": True} if os.path.isdir(path) else {}))
     programs = {word for test in tests for word in test.command if word.startswith(BUILD + "/")}
-    for path in (os.path.join(BUILD, "bin"), *sorted(programs), os.path.join(BUILD, "tests", "hostile"),
+    for path in (os.path.join(BUILD, "bin"), *sorted(programs), *(os.path.join(BUILD, "tests", name) for name in HELPERS),
                  os.path.join(CHECKOUT, "tests"), os.path.join(CHECKOUT, "scripts")):
         if not os.path.exists(path):
             raise Trouble(f"{path} is not built: scripts/build release -DGLOVE_TESTS=ON")
@@ -82,10 +89,11 @@ def gather(tests, into):
 
 def guest_run(image, tests, options, results):
     """One life of a guest. What it leaves is in the folder `results`."""
-    with tempfile.TemporaryDirectory(prefix="glove-vm-tree.") as tree, Disks() as disks:
+    with tempfile.TemporaryDirectory(prefix="glove-vm-tree.") as tree, Disks(options.data_disk) as disks:
         megabytes = gather(tests, tree)
         disks.fill_share(tree, megabytes * 3 // 2 + 64)
-        disks.write_orders(b"limit=%d\n" % options.limit, "".join(test.line(options.limit) for test in tests).encode())
+        disks.write_orders(b"limit=%d\n" % options.limit, list_of(tests, False, options.limit),
+                           list_of(tests, True, options.limit))
         resumes = image.has_boot() and not options.cold
         machine = image.resumed(disks) if resumes else image.booting(disks)
         tell(f"{len(tests)} tests in the guest, {megabytes} MB of programs")
@@ -140,13 +148,15 @@ def run(options):
 
 
 def ended_by_signal(number, _):
-    raise Trouble("ended by " + signal.Signals(number).name)
+    raise Ended("ended by " + signal.Signals(number).name)
 
 
 def main():
     parser = argparse.ArgumentParser(description="Runs the tests with the label vm in a virtual machine.")
     parser.add_argument("--prepare", action="store_true")
     parser.add_argument("--limit", type=int, default=480)
+    parser.add_argument("--data-disk", metavar="FILE", help="a disk that outlives the machine, mounted at /data there; "
+                        "made when there is no such file")
     parser.add_argument("--cold", action="store_true", help="boot instead of resuming the saved boot")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
@@ -157,7 +167,7 @@ def main():
             Image(kept_folder()).prepare(tell)
             return 0
         return run(options)
-    except Trouble as trouble:
+    except (Trouble, Ended) as trouble:
         print(f"vm: {trouble}", file=sys.stderr)
         return NO_REPORT
 

@@ -1,5 +1,6 @@
 // Numbers as people write them. Nothing is guessed at: no signs, no spaces, no other radix.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <glove/base/ascii.hpp>
@@ -54,6 +55,26 @@ inline constexpr std::string_view size_units = "bkmgtpe"; // each 1024 times the
     const auto shift = 10 * power;
     if (!text.empty() || (*number << shift) >> shift != *number) return std::nullopt;
     return *number << shift;
+}
+
+// "2", "0.5", "1.25" in hundredths: digits, with a point and one or two more if need be.
+[[nodiscard]] constexpr auto parse_hundredths(std::string_view text, std::uint64_t most) noexcept
+    -> std::optional<std::uint64_t> {
+    const auto point = std::min(text.find('.'), text.size());
+    const auto whole = parse_decimal(text.substr(0, point), most / 100);
+    if (!whole) return std::nullopt;
+    std::uint64_t out = *whole * 100;
+    if (point < text.size()) {
+        const auto part = text.substr(point + 1);
+        if (part.empty() || part.size() > 2) return std::nullopt;
+        std::uint64_t unit = 10;
+        for (const char c : part) {
+            if (!is_digit(c)) return std::nullopt;
+            out += unit * static_cast<std::uint64_t>(c - '0');
+            unit = 1;
+        }
+    }
+    return out <= most ? std::optional{out} : std::nullopt;
 }
 
 // The shortest text that `parse_size` reads as this number: 65536 is "64K".

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <glove/base/error.hpp>
+#include <glove/container/control_group.hpp>
 #include <glove/container/plan.hpp>
 #include <glove/sys/child_process.hpp>
 #include <glove/sys/fd.hpp>
@@ -42,6 +43,7 @@ struct launch_request {
     std::array<int, 3> streams{0, 1, 2};   // borrowed; become the agent's 0, 1 and 2
     sys::unique_fd* bridge = nullptr; // the bridge's end of its channel, of a plan with one; taken
     argument_area arguments;
+    control_group* group = nullptr; // which init enters before anything else; borrowed
     std::optional<terminal_request> terminal{};
     ::rlimit open_files{}; // limits the agent gets back, see `raise_open_files`
 };

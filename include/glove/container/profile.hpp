@@ -31,6 +31,12 @@ struct limits {
     std::optional<std::chrono::nanoseconds> wall_time;
     std::optional<std::uint64_t> output_bytes;  // stdout and stderr together
     std::optional<std::uint64_t> scratch_bytes; // everything private and writable; default from RAM
+    std::optional<std::uint64_t> disk_bytes;    // everything that it can write anywhere
+    // Of all its processes together; these take a control group.
+    std::optional<std::uint64_t> memory_bytes;
+    std::optional<std::uint64_t> processes;      // at once, threads included
+    std::optional<std::uint64_t> cpu_hundredths; // of one processor
+    std::optional<std::chrono::nanoseconds> cpu_time;
 };
 
 // Destinations that may be reached, and ports that the host may reach; both empty: neither.

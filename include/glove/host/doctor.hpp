@@ -41,7 +41,8 @@ struct service_facts {
     bool old_hierarchies = false; // they hold controllers
     bool cgroup_is_own = false;   // delegated: the user's, and writable
     bool user_manager = false;
-    std::string user_name; // empty when /etc/passwd does not tell
+    std::vector<std::string> manager_controllers; // that its groups can have
+    std::string user_name;                        // empty when /etc/passwd does not tell
     bool lingering = false;
     int loop_control = 0;   // 0, or why it cannot be opened
     std::string ext4_maker; // the path of mkfs.ext4

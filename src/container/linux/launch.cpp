@@ -189,6 +189,7 @@ private:
         .tree_size = static_cast<std::uint32_t>(out->tree.size()),
         .scratch_bytes = out->scratch_bytes.c_str(),
         .scratch_inodes = out->scratch_inodes.c_str(),
+        .scratch_size = source.scratch.bytes,
         .work_directory = source.work_directory.c_str(),
         .programs = out->programs.data(),
         .argv = out->argv.data(),
@@ -351,6 +352,7 @@ auto launch(const launch_request& request) -> result<running> {
     sys::child_process init{sys::unique_fd{child.pidfd}};
     theirs = {};
     if (request.bridge != nullptr) *request.bridge = {};
+    if (request.group != nullptr) GLOVE_CHECK(request.group->admit(child.pid));
     if (auto mapped = write_id_maps(child.pid, request.plan->user); !mapped) {
         // The maps of an init that has ended cannot be written: then why it ended is the reason.
         news_message news{};

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/sysmacros.h>
 
 namespace glove::container {
@@ -161,6 +162,15 @@ constexpr add_fn add_by_kind[] = {add_directory, add_link,    add_file, add_bind
                                   add_device,    add_scratch, add_mask};
 static_assert(std::size(add_by_kind) == static_cast<std::size_t>(entry_kind::mask) + 1);
 
+// A size that the kernel does not hold is no limit.
+auto check_size(const setup_state& state) noexcept -> failure {
+    struct ::statfs now{};
+    if (::fstatfs(state.root, &now) != 0) return broken(call::fstatfs);
+    const auto page = static_cast<std::uint64_t>(now.f_bsize), size = state.plan->scratch_size;
+    if (now.f_blocks == size / page + (size % page == 0 ? 0 : 1)) return {};
+    return {.os = ERANGE, .where = call::fstatfs};
+}
+
 } // namespace
 
 failure mount_root(setup_state& state) noexcept {
@@ -170,6 +180,7 @@ failure mount_root(setup_state& state) noexcept {
     failure bad;
     state.root = new_filesystem("tmpfs", options, std::size(options), MOUNT_ATTR_NODEV, bad);
     if (state.root < 0) return bad;
+    if (bad = check_size(state); bad.os != 0) return bad;
     // On top of the old root: it always exists, and absolute paths still lead to the old tree.
     if (sys::move_mount(state.root, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH) != 0)
         return broken(call::move_mount);

@@ -55,6 +55,7 @@ struct setup_plan {
     std::uint32_t tree_size;
     const char* scratch_bytes;
     const char* scratch_inodes;
+    std::uint64_t scratch_size; // which the kernel must say it holds, but for its rounding to pages
     const char* work_directory;
     const char* const* programs; // tried in order
     const char* const* argv;
