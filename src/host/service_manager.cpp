@@ -156,11 +156,13 @@ auto service_manager::of_caller() -> result<service_manager> {
 auto service_manager::ask(const std::vector<std::string>& words) const -> result<manager_answer> {
     GLOVE_TRY(auto out, stream::open());
     GLOVE_TRY(auto err, stream::open());
+    const sys::unique_fd nothing{::open("/dev/null", O_RDONLY | O_CLOEXEC)};
+    if (!nothing) return fail_os("service.manager", errno, "/dev/null");
     sys::spawn_request what{.program = how_.program,
                             .arguments = {"systemctl", "--user", "--no-pager", "--no-ask-password"},
                             .environment = {"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8",
                                             "XDG_RUNTIME_DIR=" + how_.runtime_directory},
-                            .descriptors = {{1, out.write}, {2, err.write}},
+                            .descriptors = {{0, nothing}, {1, out.write}, {2, err.write}},
                             .own_session = true,
                             .dies_with_parent = true};
     what.arguments.insert(what.arguments.end(), words.begin(), words.end());

@@ -339,16 +339,15 @@ struct words {
 
 TEST(ServiceManager, it_gets_its_words_and_what_it_needs_and_nothing_else) {
     ::setenv("GLOVE_TEST_SECRET", "x", 1);
-    const words w{
-        "printf '%s\\n' \"$@\"; env | grep -v -e ^_= -e ^PWD= -e ^OLDPWD= -e ^SHLVL= | sort; "
-        "ls /proc/$$/fd >&2; exit 7"};
+    const words w{"printf '%s\\n' \"$@\"; env | grep -v -e ^_= -e ^PWD= -e ^OLDPWD= -e ^SHLVL= | "
+                  "sort; exit 7"};
     const auto answer = w.ask().value();
     EXPECT_EQ(answer.status, 7);
     EXPECT_EQ(answer.out,
               "--user\n--no-pager\n--no-ask-password\nshow\na b\n$(c)\n"
               "DBUS_SESSION_BUS_ADDRESS=unix:path=/b\nLC_ALL=C.UTF-8\nPATH=/usr/bin:/bin\n"
               "XDG_RUNTIME_DIR=/run/user/7\n");
-    EXPECT_THAT(answer.complaint, Not(HasSubstr("20")));
+    EXPECT_EQ(answer.complaint, "");
 }
 
 TEST(ServiceManager, what_it_prints_is_bounded) {
