@@ -1,5 +1,6 @@
-// `glove session`, `glove exposure`, `glove journal`: checks the command line, and becomes
-// glove-control. So `glove` itself links neither cryptography nor the protocol, and starts fast.
+// `glove daemon`, `glove session`, `glove exposure`, `glove journal`: checks the command line, and
+// becomes glove-control. So `glove` itself links neither cryptography nor the protocol, and starts
+// fast.
 #include "cli/control_words.hpp"
 #include "cli/options.hpp"
 #include "cli/report_error.hpp"
@@ -48,10 +49,14 @@ template<class Words> [[nodiscard]] auto hand_over(const invocation& call, const
 
 } // namespace
 
+void declare_daemon(CLI::App& app) { declare_only<daemon_words>(app); }
 void declare_session(CLI::App& app) { declare_only<session_words>(app); }
 void declare_exposure(CLI::App& app) { declare_only<exposure_words>(app); }
 void declare_journal(CLI::App& app) { declare_only<journal_words>(app); }
 
+auto daemon_verb(const invocation& call) -> int {
+    return hand_over<daemon_words>(call, daemon_usage);
+}
 auto session_verb(const invocation& call) -> int {
     return hand_over<session_words>(call, session_usage);
 }

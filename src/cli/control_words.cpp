@@ -27,6 +27,28 @@ void declare_request_key(CLI::App& app, std::string& into) {
 
 } // namespace
 
+void declare(CLI::App& app, daemon_words& words) {
+    app.description("Run gloved as a service of your own, by your systemd.");
+    app.add_option("ACTION", words.action, "install, start, stop, restart or status");
+    app.add_option("--config", words.config,
+                   "The configuration; with install, of the service (default\n"
+                   "~/.config/glove/config.json)")
+        ->type_name("FILE");
+    app.add_option("--gloved", words.gloved,
+                   "With install: the program (default the one beside glove)")
+        ->type_name("FILE");
+    app.add_flag("--json", words.json, "With status: print JSON");
+    app.footer("install: writes ~/.config/systemd/user/sage-gloved.service, when it differs.\n"
+               "start, restart: return when the service has answered.\n\n"
+               "Examples:\n"
+               "  gloved --init-state\n"
+               "  glove daemon install\n"
+               "  glove daemon start\n"
+               "  glove daemon status --json\n\n"
+               "Exit status: 0 done, or it runs; 1 it runs and does not answer, 2 usage, 3 it is\n"
+               "stopped, 125 it could not be done.");
+}
+
 void declare(CLI::App& app, session_words& words) {
     app.description("Ask gloved for sessions, and fetch the receipts of those that are over.");
     app.add_option("ACTION", words.action, "validate, create, list, status, receipts or ack");

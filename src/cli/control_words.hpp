@@ -10,6 +10,8 @@
 
 namespace glove::cli {
 
+inline constexpr const char* daemon_usage =
+    "glove daemon install|start|stop|restart|status [OPTIONS]";
 inline constexpr const char* session_usage =
     "glove session validate|create|list|status|receipts|ack [OPTIONS] [NAME] [PLAN]";
 inline constexpr const char* exposure_usage =
@@ -23,6 +25,12 @@ struct service_words {
     bool json = false;
 };
 
+struct daemon_words {
+    std::string action;
+    std::vector<std::string> words; // none
+    std::string config, gloved;
+    bool json = false;
+};
 struct session_words {
     std::string action;
     std::vector<std::string> words;
@@ -45,11 +53,13 @@ struct journal_words {
     bool cut = false, accept_loss = false, json = false;
 };
 
+void declare(CLI::App& app, daemon_words& words);
 void declare(CLI::App& app, session_words& words);
 void declare(CLI::App& app, exposure_words& words);
 void declare(CLI::App& app, journal_words& words);
 
 // In glove-control.
+[[nodiscard]] auto run_daemon(const invocation& call) -> int;
 [[nodiscard]] auto run_session(const invocation& call) -> int;
 [[nodiscard]] auto run_exposure(const invocation& call) -> int;
 [[nodiscard]] auto run_journal(const invocation& call) -> int;

@@ -24,6 +24,8 @@ constexpr std::array verb_table{
     verb{"home", "The homes that agents keep: list, show, remove, import", home_verb, declare_home},
     verb{"quarantine", "Move away what a run left at protected places", quarantine_verb,
          declare_quarantine},
+    verb{"daemon", "Install gloved as a service of yours, start it and stop it", daemon_verb,
+         declare_daemon},
     verb{"session", "Ask gloved for sessions, and fetch their receipts", session_verb,
          declare_session},
     verb{"exposure", "Let sessions use a path of this machine for a while", exposure_verb,

@@ -51,6 +51,8 @@ auto exposure_verb(const invocation& call) -> int;
 void declare_exposure(CLI::App& app);
 auto journal_verb(const invocation& call) -> int;
 void declare_journal(CLI::App& app);
+auto daemon_verb(const invocation& call) -> int;
+void declare_daemon(CLI::App& app);
 auto completion_verb(const invocation& call) -> int;
 void declare_completion(CLI::App& app);
 

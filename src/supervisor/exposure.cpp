@@ -1,6 +1,7 @@
 // Requests, identities and digests of exposures.
 #include "supervisor/exposure_fields.hpp"
 #include "supervisor/refusal.hpp"
+#include <glove/sys/user_namespace.hpp>
 #include <glove/wire/digest.hpp>
 
 namespace glove::supervisor {
@@ -53,6 +54,13 @@ auto identity_of(const sys::file_facts& facts) noexcept -> source_identity {
     return {facts.identity.device, facts.identity.inode,
             static_cast<std::uint32_t>(facts.identity.type | facts.permissions), facts.owner,
             facts.group};
+}
+
+auto lasting_identity_of(const sys::file_facts& facts) -> source_identity {
+    auto out = identity_of(facts);
+    out.uid = sys::outer_user(out.uid);
+    out.gid = sys::outer_group(out.gid);
+    return out;
 }
 
 auto source_identity_digest(const source_identity& of) -> result<std::string> {

@@ -220,8 +220,10 @@ auto exposure_ledger::next_create(std::string_view request_id, const create_expo
         return fail(errc::invalid_input, "exposure.ttl", "$.ttl_secs is beyond the end of time");
     exposure_created fact;
     auto& made = fact.descriptor;
-    GLOVE_TRY(made.source_identity_digest, source_identity_digest(identity_of(source.facts)));
-    GLOVE_TRY(fact.parent_identity_digest, source_identity_digest(identity_of(source.parent)));
+    GLOVE_TRY(made.source_identity_digest,
+              source_identity_digest(lasting_identity_of(source.facts)));
+    GLOVE_TRY(fact.parent_identity_digest,
+              source_identity_digest(lasting_identity_of(source.parent)));
     made.exposure_id = what.exposure_id;
     made.generation = next_generation(what.exposure_id);
     made.root_id = what.root_id;

@@ -18,7 +18,7 @@ namespace {
     const auto& made = kept.created.descriptor;
     GLOVE_CHECK(check_allowed(policy.rules(), made));
     GLOVE_TRY(auto source, policy.open(made.root_id, kept.created.host_path));
-    GLOVE_TRY(const auto digest, source_identity_digest(identity_of(source.facts)));
+    GLOVE_TRY(const auto digest, source_identity_digest(lasting_identity_of(source.facts)));
     if (digest != made.source_identity_digest)
         return fail(errc::conflict, "exposure.source", "the source is not what it was",
                     "revoke the exposure and create it anew");

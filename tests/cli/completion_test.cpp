@@ -78,8 +78,8 @@ TEST_F(Completion, EveryOptionOfTheHelpIsInEveryScript) {
 TEST_F(Completion, TheFirstWordIsAVerb) {
     EXPECT_THAT(offered({"glove", ""}),
                 UnorderedElementsAre("exec", "run", "mcp", "profile", "doctor", "log", "home",
-                                     "quarantine", "session", "exposure", "journal", "completion",
-                                     "--help", "--version"));
+                                     "quarantine", "daemon", "session", "exposure", "journal",
+                                     "completion", "--help", "--version"));
     EXPECT_THAT(offered({"glove", "ex"}), UnorderedElementsAre("exec", "exposure"));
     EXPECT_THAT(offered({"glove", "zz"}), IsEmpty());
 }

@@ -159,6 +159,75 @@ class Words(unittest.TestCase):
             process.stderr.close()
 
 
+class AsAService(unittest.TestCase):
+    """Below what the service's unit begins with: root of a user namespace in which nobody else is."""
+    UNIT = ("/usr/bin/unshare", "--user", "--map-root-user", "--mount", "--propagation", "private", "--")
+
+    def setUp(self):
+        self.running = Running()
+        self.addCleanup(self.running.__exit__)
+        self.plain = self.running.command
+        self.inside()
+
+    def inside(self):
+        self.running.command = lambda: [*self.UNIT, *self.plain()]
+        self.running.start()
+        with open(f"/proc/{self.running.process.pid}/uid_map", encoding="ascii") as file:
+            self.assertEqual(file.read().split(), ["0", str(os.getuid()), "1"])
+
+    def outside(self):
+        self.running.command = self.plain
+        self.running.start()
+
+    def test_its_user_is_served_from_outside(self):
+        self.assertEqual(self.running.controller.ask("health")["status"], "ready")
+        self.assertEqual(create(self.running, "session-1")["state"], "created")
+        done = subprocess.run([os.environ["GLOVE_BIN"], "session", "list", "--runtime-dir", self.running.runtime],
+                              text=True, capture_output=True, env={"HOME": self.running.root}, timeout=service.PATIENCE)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("session-1", done.stdout)
+        self.assertEqual(self.running.stop(), 0)
+        self.assertEqual(events(self.running), ["service.ready", "service.stopped"])
+
+    def test_what_it_leaves_is_its_users_alone(self):
+        create(self.running, "session-1")
+        found = {name: os.lstat(os.path.join(folder, name)) for folder in (self.running.runtime, self.running.state)
+                 for name in os.listdir(folder)}
+        self.assertEqual({stat.S_IMODE(one.st_mode) for one in found.values()}, {0o600})
+        self.assertEqual({one.st_uid for one in found.values()}, {os.getuid()})
+
+    def test_it_goes_on_where_one_outside_ended_and_the_other_way_round(self):
+        made = create(self.running, "session-1")
+        exposed = self.expose("inside")
+        for begin, name in ((self.outside, "outside"), (self.inside, "inside-again")):
+            self.running.kill()
+            begin()
+            self.assertEqual(self.running.controller.ask("session_status", {"session_id": "session-1"}), made)
+            self.assertEqual(self.expose("inside"), exposed)  # the key is known still
+            self.expose(name)
+            listed = self.running.controller.ask("list_path_exposures")["exposures"]
+            self.assertEqual({one["state"] for one in listed}, {"active"}, listed)
+
+    def expose(self, name):
+        return self.running.controller.ask("create_path_exposure", {
+            "exposure_id": name, "root_id": "projects", "host_path": self.running.project, "display_label": name,
+            "allowed_modes": [service.READ], "ttl_secs": 3600, "allowed_runtime_template_ids": ["codex-safe"]},
+            key=f"key-{name}")
+
+    def test_a_place_of_another_user_is_refused_there_too(self):
+        self.running.stop()
+        options = self.plain()
+        options[options.index("--runtime-dir") + 1] = "/usr"
+        done = subprocess.run([*self.UNIT, *options], text=True, capture_output=True, timeout=service.PATIENCE)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, "/usr (belongs to another user|has not mode 0700)")
+        with open(self.running.path("policy.json"), "r+", encoding="utf-8") as file:
+            os.fchmod(file.fileno(), 0o644)
+        done = subprocess.run([*self.UNIT, *self.plain()], text=True, capture_output=True, timeout=service.PATIENCE)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("does not have mode 0600", done.stderr)
+
+
 class Starts(unittest.TestCase):
     def test_what_it_leaves_is_its_owners_alone(self):
         with Running(before=lambda: os.umask(0)) as running:

@@ -89,8 +89,8 @@ def links(project):
 # -- options ----------------------------------------------------------------------------------------
 
 # Each has a page docs/VERB.md with a table of its options, and a manual page.
-VERBS = ("exec", "run", "mcp", "doctor", "log", "profile", "home", "quarantine", "session", "exposure", "journal")
-PAGES = {"profile": "docs/profiles.md", "home": "docs/homes.md", "journal": "docs/journal-format.md"}  # that are not called like the verb
+VERBS = ("exec", "run", "mcp", "doctor", "log", "profile", "home", "quarantine", "daemon", "session", "exposure", "journal")
+PAGES = {"daemon": "docs/operations.md", "profile": "docs/profiles.md", "home": "docs/homes.md", "journal": "docs/journal-format.md"}  # that are not called like the verb
 
 
 def real_options(project, verb="exec"):

@@ -95,9 +95,12 @@ class Service:
                 "--path-exposure-policy", self.path("exposures.json"),
                 "--path-exposure-journal", self.path("state/path-exposures.journal")]
 
+    def command(self):
+        return [program(), *self.options()]
+
     def start(self):
         with open(self.log, "ab") as log:
-            self.process = subprocess.Popen([program(), *self.options()], stdin=subprocess.DEVNULL, stdout=log,
+            self.process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=log,
                                             stderr=log, start_new_session=True)
         end = time.monotonic() + PATIENCE
         while True:

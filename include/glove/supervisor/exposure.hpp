@@ -44,6 +44,9 @@ struct source_identity {
     auto operator==(const source_identity&) const -> bool = default;
 };
 [[nodiscard]] auto identity_of(const sys::file_facts& facts) noexcept -> source_identity;
+// The same with the numbers that the owner and the group have outside of this user namespace: a
+// service that is moved into one, or out of it, knows its sources still.
+[[nodiscard]] auto lasting_identity_of(const sys::file_facts& facts) -> source_identity;
 [[nodiscard]] auto source_identity_digest(const source_identity& of) -> result<std::string>;
 
 // `request_id` is the caller's idempotency key. Once it was used it means this request for good.

@@ -1,5 +1,7 @@
-// glove-control: what `glove session`, `glove exposure` and `glove journal` become. Not for people:
-// the words are those of `glove`, and it has checked them.
+// glove-control: what `glove daemon`, `glove session`, `glove exposure` and `glove journal` become,
+// and what a service of an older systemd begins as. Not for people: the words are those of `glove`,
+// and it has checked them.
+#include "cli/control_process/daemon.hpp"
 #include "cli/control_words.hpp"
 #include "cli/report_error.hpp"
 #include <algorithm>
@@ -15,9 +17,11 @@ struct verb_row {
     auto (*run)(const glove::cli::invocation&) -> int;
 };
 constexpr std::array verbs{
+    verb_row{"daemon", glove::cli::run_daemon},
     verb_row{"session", glove::cli::run_session},
     verb_row{"exposure", glove::cli::run_exposure},
     verb_row{"journal", glove::cli::run_journal},
+    verb_row{"enter-subgroup", glove::cli::enter_subgroup_and_become},
 };
 
 [[nodiscard]] auto split(int argc, char** argv) -> glove::cli::invocation {
