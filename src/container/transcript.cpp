@@ -24,13 +24,8 @@ auto transcript::create(std::size_t capacity, std::vector<transcript_sink*> sink
 
 auto transcript::feed(std::string_view bytes) -> result<> {
     std::optional<error> first;
-    for (auto*& sink : sinks_) {
-        if (sink == nullptr) continue;
-        auto taken = sink->take(bytes);
-        if (taken) continue;
-        sink = nullptr;
-        if (!first) first = std::move(taken).error();
-    }
+    for (auto* const sink : sinks_)
+        if (auto taken = sink->take(bytes); !taken && !first) first = std::move(taken).error();
     if (first) return std::unexpected(*std::move(first));
     return {};
 }

@@ -112,10 +112,10 @@ TEST(Transcript, ASinkThatFailsCostsTheEvidenceAndNothingElse) {
     const auto it = made(16, {&bad, &good});
     ASSERT_TRUE(it->append("abc"));
     EXPECT_EQ(it->append("de").error().step, "sink.full");
-    // It has seen a gap: what fits again is not given to it.
+    // It is given what follows: it may count, and knows that it has a gap.
     bad.most = 100;
     EXPECT_TRUE(it->append("f"));
-    EXPECT_EQ(bad.seen, "abc");
+    EXPECT_EQ(bad.seen, "abcf");
     EXPECT_EQ(good.seen, "abcdef");
     EXPECT_EQ(it->page(0, 100)->bytes, "abcdef");
     it->finish(true);

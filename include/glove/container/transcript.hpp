@@ -48,8 +48,8 @@ public:
         -> result<std::unique_ptr<transcript>>;
 
     // The next bytes of the stream. When a sink fails, the others and the readers still get them,
-    // and the first such error is returned; that sink has seen a gap from then on, and gets no
-    // more. Step: of the sink, or transcript.ended.
+    // and the first such error is returned; that sink is given what follows all the same, and knows
+    // for itself what it lacks. Steps: of the sink; transcript.ended.
     [[nodiscard]] auto append(std::string_view bytes) -> result<>;
     // No more will come. `whole`: every byte that the terminal gave is in it.
     void finish(bool whole);
@@ -74,9 +74,9 @@ private:
     [[nodiscard]] auto check_locked(std::uint64_t cursor) const -> result<>;
 
     const std::size_t capacity_;
-    std::vector<transcript_sink*> sinks_; // of the writer; a null one has failed
-    mutable std::mutex lock_;             // of all below
-    std::unique_ptr<char[]> ring_;        // byte n of the stream is at n % capacity_
+    const std::vector<transcript_sink*> sinks_;
+    mutable std::mutex lock_;      // of all below
+    std::unique_ptr<char[]> ring_; // byte n of the stream is at n % capacity_
     std::uint64_t count_ = 0;
     bool ended_ = false;
     bool whole_ = false;
