@@ -246,6 +246,7 @@ TEST(LaunchBinding, MountsAreCounted) {
 TEST(LaunchBinding, PartitionsAddUpToTheLimitOfTheDisk) {
     EXPECT_EQ(step_of([](auto& b) { ++b.limits.disk_bytes; }), "binding.quota");
     EXPECT_EQ(step_of([](auto& b) { --b.limits.disk_bytes; }), "binding.quota");
+    EXPECT_EQ(step_of([](auto& b) { b.limits.disk_bytes *= 2; }), "binding.quota");
     EXPECT_EQ(step_of([](auto& b) { ++mount(b, "workspace").quota_bytes; }), "binding.quota");
     EXPECT_EQ(step_of([](auto& b) { ++mount(b, "workspace").quota_bytes, ++b.limits.disk_bytes; }),
               "");
