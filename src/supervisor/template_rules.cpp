@@ -3,7 +3,7 @@
 #include "supervisor/paths.hpp"
 #include "supervisor/refusal.hpp"
 #include "supervisor/session_rules.hpp"
-#include <glove/base/ascii.hpp>
+#include "supervisor/variables.hpp"
 #include <glove/wire/digest.hpp>
 
 namespace glove::supervisor {
@@ -15,12 +15,6 @@ using strings = std::vector<std::string>;
 
 constexpr std::array<std::string_view, 5> discoverable{"codex", "claude-code", "pi", "copilot",
                                                        "opencode"};
-// Set for every session, so that an entry of the operator would be lost or, worse, win.
-constexpr std::array<std::string_view, 12> own_variables{
-    "HOME", "TMPDIR", "GLOVE_SANDBOXED", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY",
-    "home", "tmpdir", "glove_sandboxed", "http_proxy", "https_proxy", "all_proxy"};
-constexpr std::string_view service_variables = "GLOVE_LOCAL_SERVICE_";
-
 [[nodiscard]] auto check_apart(const strings& paths, const place& at) -> result<> {
     for (std::size_t i = 0; i < paths.size(); ++i)
         for (std::size_t j = 0; j < i; ++j)
@@ -30,19 +24,12 @@ constexpr std::string_view service_variables = "GLOVE_LOCAL_SERVICE_";
     return {};
 }
 
-[[nodiscard]] auto is_variable_name(std::string_view name) noexcept -> bool {
-    const auto letter = [](char c) { return is_lower(c) || is_upper(c) || c == '_'; };
-    return !name.empty() && letter(name.front()) &&
-           std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || is_digit(c); });
-}
-
 [[nodiscard]] auto check_variable(std::string_view entry, const place& at) -> result<> {
-    const auto name = entry.substr(0, entry.find('='));
+    const auto name = variable_name(entry);
     if (name.size() == entry.size() || !is_variable_name(name))
         return refuse(errc::invalid_input, "policy.environment", at,
                       "is not NAME=VALUE with a name of letters, digits and _");
-    if (std::find(own_variables.begin(), own_variables.end(), name) != own_variables.end() ||
-        name.starts_with(service_variables))
+    if (is_own_variable(name))
         return refuse(errc::not_permitted, "policy.environment", at,
                       "sets a variable that glove sets itself");
     return {};
@@ -51,9 +38,7 @@ constexpr std::string_view service_variables = "GLOVE_LOCAL_SERVICE_";
 [[nodiscard]] auto check_environment(const strings& entries, const place& at) -> result<> {
     for (std::size_t i = 0; i < entries.size(); ++i)
         GLOVE_CHECK(check_variable(entries[i], element_of(at, i)));
-    const auto name = [](const std::string& entry) {
-        return std::string_view{entry}.substr(0, entry.find('='));
-    };
+    const auto name = [](const std::string& entry) { return variable_name(entry); };
     if (const auto i = first_repeated(entries, name); i < entries.size())
         return refuse(errc::invalid_input, "policy.unique", element_of(at, i),
                       "sets a variable that an earlier entry sets");

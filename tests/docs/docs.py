@@ -487,6 +487,8 @@ def expected_lists(project):
     yield model, "proc-read-only", proc_guards(project, "read_only")
     kernel = array(project, "src/container/mount_table.cpp", "kernel_filesystems")
     yield exec_page, "kernel-filesystems", kernel
+    yield "docs/managed-sessions.md", "termination-causes", re.findall(
+        r'\{"(\w+)", termination_cause::', project.read("src/control/cause_words.hpp"))
 
 
 def tables(project):

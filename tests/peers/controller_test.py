@@ -5,6 +5,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import controller  # noqa: E402
+import launch_binding  # noqa: E402
 
 KEY = bytes(range(32))
 MIB = 1 << 20
@@ -62,6 +63,11 @@ class Vectors(unittest.TestCase):
         envelope, _ = controller.make_envelope(KEY, controller.genesis(KEY), "session-1", "a" * 64, sample_receipt())
         self.assertEqual(envelope["receipt_digest"], "cf4dfdc1627c93e00c10a83a780937dba2a9493c03f0f91843af49ee17ed11a4")
         self.assertEqual(envelope["this_hmac"], "57bafec7db274bd24763fdbe4cfb680f6d19c46121bb79649ef3456532458f12")
+
+    def test_the_file_of_launch_bindings(self):
+        folder = os.path.dirname(os.path.abspath(__file__))
+        with open(os.path.join(folder, "..", "control", "golden", "launch_binding.txt"), encoding="utf-8") as file:
+            self.assertEqual(dict(line.split() for line in file), launch_binding.digests())
 
     def test_the_session_registry(self):
         text, digest = controller.registry_record(1, "session-1", sample_plan(), controller.ZEROS)

@@ -81,6 +81,9 @@ public:
     // Passes a signal on to the agent, or to its process group.
     [[nodiscard]] auto signal(int number) -> result<>;
     [[nodiscard]] auto signal_group(int number) -> result<>;
+    // To whoever is in the foreground of its private terminal, by init, to which no number means
+    // anybody outside. Any thread, as long as the object stays where it is.
+    [[nodiscard]] auto signal_foreground(int number) const -> result<>;
     // Goes on with an agent that has stopped, in the foreground of its terminal or behind it. That
     // this is done, `takes_input` tells.
     [[nodiscard]] auto go_on(bool in_foreground) -> result<>;

@@ -256,6 +256,13 @@ void tell_group(const setup_state& state, int number) noexcept {
     (void)::kill(group <= 1 ? 0 : -group, number);
 }
 
+// Numbers are those of this namespace: one that was given to somebody else meanwhile is still the
+// session's. Where nobody of the agent's is in the foreground, its own group is meant.
+void tell_foreground(const setup_state& state, int number) noexcept {
+    const auto group = state.plan->terminal.wanted ? ::tcgetpgrp(terminal_descriptor) : -1;
+    if (group <= 1 || ::kill(-group, number) != 0) tell_group(state, number);
+}
+
 void carry_out(setup_state& state, const order_message& message) noexcept {
     switch (message.what) {
     case order::maps_written:
@@ -265,6 +272,7 @@ void carry_out(setup_state& state, const order_message& message) noexcept {
         if (message.value == SIGSTOP || message.value == SIGCONT)
             state.held = message.value == SIGSTOP;
         return tell_group(state, message.value);
+    case order::signal_foreground: return tell_foreground(state, message.value);
     case order::foreground:
     case order::background:
         if (!state.plan->terminal.wanted) return;

@@ -284,6 +284,9 @@ auto running::signal(int number) -> result<> { return send_order(control_, order
 auto running::signal_group(int number) -> result<> {
     return send_order(control_, order::signal_group, number);
 }
+auto running::signal_foreground(int number) const -> result<> {
+    return send_order(control_, order::signal_foreground, number);
+}
 auto running::go_on(bool in_foreground) -> result<> {
     return send_order(control_, in_foreground ? order::foreground : order::background);
 }

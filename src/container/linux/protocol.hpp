@@ -13,9 +13,10 @@ enum class order : std::uint8_t {
                   // in seconds from then, and 0 when nothing does
     signal,       // pass `value` on to the agent
     signal_group, // pass `value` on to the agent's whole process group
-    foreground,   // give the private terminal back to its foreground, and go on with the agent
-    background,   // take the private terminal from its foreground, and go on with the agent
-    heard,        // `stopped` was heard, and the agent does not go on for now
+    signal_foreground, // pass `value` on to the group in the foreground of the private terminal
+    foreground,        // give the private terminal back to its foreground, and go on with the agent
+    background,        // take the private terminal from its foreground, and go on with the agent
+    heard,             // `stopped` was heard, and the agent does not go on for now
 };
 struct order_message {
     order what;
