@@ -64,6 +64,15 @@ function(glove_command_test name)
     ENVIRONMENT "GLOVE_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/glove;GLOVE_NODE=${PROJECT_SOURCE_DIR}/build/tools/node/bin/node")
 endfunction()
 
+# The headers of the test framework, parsed once for all test programs.
+function(glove_test_headers)
+  file(WRITE ${PROJECT_BINARY_DIR}/generated/test_headers.cpp "auto main() -> int {}\n")
+  add_executable(test_headers ${PROJECT_BINARY_DIR}/generated/test_headers.cpp)
+  target_link_libraries(test_headers PRIVATE glove_flags GTest::gmock_main)
+  target_compile_options(test_headers PRIVATE $<$<CONFIG:Release>:-O0 -U_FORTIFY_SOURCE>)
+  target_precompile_headers(test_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
+endfunction()
+
 function(glove_test name)
   cmake_parse_arguments(arg "AS_USER;TIRELESS" "" "SOURCES;USES;LABELS" ${ARGN})
   set(as_user)
@@ -75,6 +84,7 @@ function(glove_test name)
   # What is tested is optimized as ever. The tests themselves are most of what there is to compile.
   if(NOT arg_TIRELESS)
     target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O0 -U_FORTIFY_SOURCE>)
+    target_precompile_headers(${name} REUSE_FROM test_headers)
   endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   glove_command_test(${name} COMMAND $<TARGET_FILE:${name}> LABELS ${arg_LABELS} ${as_user})
