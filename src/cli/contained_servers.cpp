@@ -203,7 +203,7 @@ void note_unseen_words(const mcp::upstream_wish& server, const container::plan& 
 // grants. A grant inside of a directory changes that directory too.
 [[nodiscard]] auto check_neighbours(const mcp::upstream_wish& server, const mediation_wish& wish)
     -> result<> {
-    const auto parts = parts_of(server);
+    const auto parts = parts_of(server, {});
     for (const auto& other : wish.what.upstreams) {
         if (&other == &server) continue;
         auto met = held_by(other.grants.write, parts);

@@ -192,14 +192,15 @@ void offer_tools(const host::run_profile& from, run_words& words) {
 }
 
 // In the order of the servers.
-[[nodiscard]] auto server_files_of(const mediation_words& words, mediation_wish& wish)
+[[nodiscard]] auto server_files_of(const mediation_words& words,
+                                   std::span<const std::string> writable, mediation_wish& wish)
     -> result<std::vector<run::server_files>> {
     std::vector<run::server_files> out;
     for (const auto& name : words.changeable)
         if (find_upstream(wish, name) == nullptr)
             return no_such_upstream("--upstream-changeable " + name, name, wish);
     for (const auto& server : wish.what.upstreams)
-        out.push_back({.parts = parts_of(server),
+        out.push_back({.parts = parts_of(server, writable),
                        .changeable = std::ranges::count(words.changeable, server.name) != 0});
     return out;
 }
@@ -217,7 +218,7 @@ void offer_tools(const host::run_profile& from, run_words& words) {
         profile.notes.emplace_back("with --net sealed the command speaks with its tools on "
                                    "standard input and output, as by --agent-transport stdio");
     if (!on_streams && wish != nullptr && wish->tools != nullptr) offer_tools(*wish, words);
-    GLOVE_TRY(auto servers, server_files_of(words.mediation, mediation));
+    GLOVE_TRY(auto servers, server_files_of(words.mediation, writable, mediation));
     words.request.mediation = run::mediation_request{.what = std::move(mediation.what),
                                                      .on_streams = on_streams,
                                                      .files = std::move(mediation.files),

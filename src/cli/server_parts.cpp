@@ -40,10 +40,11 @@ constexpr std::array<std::string_view, 16> script_endings{
     return out;
 }
 
-[[nodiscard]] auto parts_outside(const mcp::upstream_wish& server) -> paths {
+[[nodiscard]] auto parts_outside(const mcp::upstream_wish& server,
+                                 std::span<const std::string> writable) -> paths {
     auto out = files_of(server);
     const auto& program = server.argv.front();
-    if (program.starts_with('/')) out.push_back(program);
+    if (program.contains('/')) out.push_back(program);
     paths beside;
     for (const auto& each : out)
         if (auto directory = sys::parent_of(real_of(each));
@@ -51,7 +52,9 @@ constexpr std::array<std::string_view, 16> script_endings{
             beside.push_back(std::move(directory));
     std::ranges::move(beside, std::back_inserter(out));
     // A program that is not found is told when it is started.
-    if (auto found = host::find_program_view(program, {})) {
+    const bool is_path = program.starts_with('/');
+    if (auto found = host::find_program_view(
+            program, is_path ? paths{} : paths{writable.begin(), writable.end()})) {
         out.push_back(std::move(found->path));
         std::ranges::move(found->files, std::back_inserter(out));
         std::ranges::move(found->directories, std::back_inserter(out));
@@ -90,8 +93,9 @@ auto is_script(const std::string& path) -> bool {
            first[1] == '!';
 }
 
-auto parts_of(const mcp::upstream_wish& server) -> std::vector<std::string> {
-    return server.perimeter ? parts_inside(server) : parts_outside(server);
+auto parts_of(const mcp::upstream_wish& server, std::span<const std::string> writable)
+    -> std::vector<std::string> {
+    return server.perimeter ? parts_inside(server) : parts_outside(server, writable);
 }
 
 } // namespace glove::cli

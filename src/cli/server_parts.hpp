@@ -4,6 +4,7 @@
 // Looks at files; starts nothing, and finds no more than a server's words and its grants tell.
 #pragma once
 #include <glove/mcp/upstream_process.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,7 +16,9 @@ namespace glove::cli {
 
 // What it executes, what that needs, the files that its words name, and the directories that these
 // load from: of a server with a perimeter, only what it is shown.
-[[nodiscard]] auto parts_of(const mcp::upstream_wish& server) -> std::vector<std::string>;
+// `writable` is what the agent may change: a program that has no path is not looked for there.
+[[nodiscard]] auto parts_of(const mcp::upstream_wish& server, std::span<const std::string> writable)
+    -> std::vector<std::string>;
 
 // By how it begins, or by what it is called.
 [[nodiscard]] auto is_script(const std::string& path) -> bool;

@@ -152,7 +152,7 @@ class Case(unittest.TestCase):
 
     def records(self):
         with open(self.log, encoding="utf-8") as file:
-            return [json.loads(line) for line in file]
+            return [json.loads(line) for line in file if line.strip()]
 
     def ends(self, process, status=0):
         self.assertEqual(process.wait(PATIENCE), status, self.errors())

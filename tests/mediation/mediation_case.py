@@ -60,7 +60,7 @@ class Case(inside.Case):
         if not os.path.exists(self.arrived_file):
             return []
         with open(self.arrived_file, "rb") as file:
-            found = [json.loads(line) for line in file]
+            found = [json.loads(line) for line in file if line.strip()]
         return [each for each in found if method in (None, each.get("method"))]
 
     def arrived_calls(self):
@@ -147,7 +147,7 @@ class Case(inside.Case):
         if not os.path.exists(self.log):
             return []
         with open(self.log, encoding="utf-8") as file:
-            found = [json.loads(line) for line in file]
+            found = [json.loads(line) for line in file if line.strip()]
         return [each for each in found if action in (None, each["action"])]
 
     def calls_on_record(self):
