@@ -46,7 +46,9 @@ void check_reply(std::string_view body) {
     const auto read = decode_reply(body);
     if (!read || !read->outcome) return;
     const auto text = encode(response{read->id, *read->outcome});
-    require(!text || decode_reply(*text)->outcome == read->outcome);
+    if (!text) return;
+    const auto again = decode_reply(*text);
+    require(again && again->id == read->id && again->outcome && *again->outcome == *read->outcome);
 }
 
 } // namespace
