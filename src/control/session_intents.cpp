@@ -128,8 +128,10 @@ auto session_registry::state::admit(session_record next, std::size_t decision_by
         return {};
     };
     auto done = attempt();
-    if (!done && (done.error().step == "journal.full" || done.error().step == "journal.quota")) {
-        const auto more = make_room(wanted::room_for_intents);
+    const auto full = !done && done.error().step == "journal.full";
+    if (full || (!done && done.error().step == "journal.quota")) {
+        // Where the quota is used up, only what frees a guest's record helps.
+        const auto more = make_room(full ? wanted::room : wanted::room_for_intents);
         if (!more) return refuse_write(more.error(), intent_codes);
         if (*more) done = attempt();
     }

@@ -48,7 +48,7 @@ TEST_F(Rotation, TwentyThousandSessionsInARow) {
     };
     scene.how.records = 1200;
     ASSERT_NO_FATAL_FAILURE(open());
-#ifdef __SANITIZE_ADDRESS__
+#ifdef GLOVE_SANITIZED
     constexpr int lives = 2'000; // each costs many times as much there
 #else
     constexpr int lives = 20'000;
@@ -159,6 +159,25 @@ TEST_F(Rotation, AnIntentThatWaitsKeepsItsSession) {
     EXPECT_EQ(code_of(scene.decide(waits)), "");
     ASSERT_TRUE(scene.open());
     EXPECT_EQ(scene->pending(0, 10).items.size(), 0U);
+}
+
+// An intent needs room for itself and for its decision, whatever is left of the file, and also
+// where there is no other intent that could be forgotten.
+TEST(Rotations, AnIntentMakesRoomForItself) {
+    for (std::size_t records = 30; records < 40; ++records) {
+        registry_scene s;
+        s.how.records = records;
+        for (int i = 0; i < 20; ++i) {
+            s.bring("life-" + std::to_string(i), exited, plan_text(s.clock.ms() + 10));
+            s.clock.add(200);
+        }
+        s.bring("guest", running, plan_text(s.clock.ms() + 1000));
+        for (int i = 0; i < 3; ++i) { // the quota of such a file
+            const auto number = std::to_string(i);
+            const auto said = s.say("guest", "intent-" + number);
+            ASSERT_EQ(why_of(said), "") << "intent " << i << " in a file of " << records;
+        }
+    }
 }
 
 TEST_F(Rotation, AFileFullOfLivingSessionsIsFull) {
