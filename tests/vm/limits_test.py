@@ -229,6 +229,14 @@ class Places(Limited):
         out, report = self.ends_well(CONSUME, "processes", "8", flags=["--pids", "8", "--egress-allow", "a.example"])
         self.assertEqual((out, report["control_group"]["pids_max"]), ("7 and no more\n", "10"))
 
+    def test_a_run_with_tools_has_the_same_and_its_servers_are_not_in_it(self):
+        self.place.verb = "run"
+        server = os.path.join(os.path.dirname(inside.__file__), "tool_server.py")
+        tools = ["--upstream", f"s=/usr/bin/python3,{server},mark,family"]
+        out, report = self.ends_well(CONSUME, "processes", "8", flags=["--pids", "8", *tools])
+        self.assertEqual((out, report["control_group"]["pids_max"]), ("7 and no more\n", "9"))
+        self.ended_by("memory", CONSUME, "memory", OVER, flags=["--memory", "64M", *tools])
+
     def test_explain_tells_the_place_and_makes_none(self):
         told = self.place.run("true", flags=["--pids", "8", "--explain"])
         self.assertIn(b"a scope of your service manager", told.stdout)
