@@ -118,7 +118,6 @@ auto session_walk::all_in(const here& at, const sys::file_facts& before) -> resu
 }
 
 auto session_walk::entry(const here& at, const std::string& name) -> result<> {
-    GLOVE_CHECK(go_on());
     auto path = at.path.empty() ? name : at.path + "/" + name;
     if (!wire::is_utf8(name))
         return refuse(errc::invalid_input, "tree.name", path, "has a name that is no UTF-8",
@@ -128,6 +127,7 @@ auto session_walk::entry(const here& at, const std::string& name) -> result<> {
     const auto pin = sys::open_beneath(at.from, name, O_PATH | O_NOFOLLOW);
     if (!pin) return not_opened(path, pin.error());
     GLOVE_TRY(const auto facts, sys::inspect(*pin));
+    GLOVE_CHECK(go_on());
     if (facts.identity.type == S_IFDIR) return inner(at, name, std::move(path), *pin, facts);
     if (facts.identity.type != S_IFREG) return wrong_kind(path, facts.identity.type);
     const auto opened = sys::open_beneath(at.from, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
