@@ -404,9 +404,11 @@ TEST(PtyChannel, AnInterruptReachesTheForegroundGroupAlone) {
             ::_exit(0);
         }
         (void)::setpgid(behind, behind);
-        (void)::signal(SIGINT, [](int) { put("interrupted "); });
+        static volatile std::sig_atomic_t hit = 0;
+        (void)::signal(SIGINT, [](int) { hit = 1; });
         put("ready ");
-        ::pause();
+        while (hit == 0) ::usleep(1000);
+        put("interrupted ");
         int status = 0;
         (void)::waitpid(behind, &status, 0);
         put(status == 0 ? "spared" : "hit");

@@ -12,6 +12,7 @@
 #pragma once
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -103,8 +104,10 @@ private:
     std::unique_ptr<char[]> piece_; // of the thread that pumps
     bool told_ = false;             // of the same: that the limit was exceeded
     std::atomic<std::int64_t> finish_{never};
-    std::atomic<unsigned> writers_{0};
-    std::timed_mutex input_;
+    std::mutex line_;              // of those who write
+    std::condition_variable next_; // one of them is done
+    unsigned writers_ = 0;         // under `line_`: all of them
+    bool writing_ = false;         // under `line_`: one of them has the terminal
     mutable std::mutex lock_;
     pty_account account_; // under it
 };

@@ -6,7 +6,7 @@
 // the processors together could use up what is left, but not sooner than `shortest_look` after the
 // last time. So when looks come `lateness` late at most, a session on `cpus` processors is told of
 // after at most
-//     limit + cpus * (shortest_look + lateness)
+//     limit + cpus * (shortest_look + lateness) + 1 us, which a meter does not tell
 // (`most_overrun`), and ended as much later as the ending takes. What cannot be read is not held:
 // the session has an error of the supervisor's then. Nothing here reads a clock but the one that is
 // given, nor ends anything.
@@ -62,7 +62,8 @@ public:
     [[nodiscard]] static constexpr auto most_overrun(unsigned cpus,
                                                      std::chrono::nanoseconds lateness) noexcept
         -> std::chrono::nanoseconds {
-        return cpus * (std::chrono::nanoseconds{shortest_look} + lateness);
+        return cpus * (std::chrono::nanoseconds{shortest_look} + lateness) +
+               std::chrono::microseconds{1};
     }
 
 private:

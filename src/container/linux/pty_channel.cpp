@@ -30,20 +30,6 @@ constexpr milliseconds input_pause{5};
     return static_cast<int>(std::chrono::ceil<milliseconds>(left).count());
 }
 
-// Waits for one of several callers; gives its place back.
-class place_in_line {
-public:
-    explicit place_in_line(std::atomic<unsigned>& of) : of_{of}, number_{of.fetch_add(1)} {}
-    place_in_line(const place_in_line&) = delete;
-    auto operator=(const place_in_line&) = delete;
-    ~place_in_line() { of_.fetch_sub(1); }
-    [[nodiscard]] auto number() const -> unsigned { return number_; }
-
-private:
-    std::atomic<unsigned>& of_;
-    unsigned number_;
-};
-
 } // namespace
 
 pty_channel::pty_channel(sys::unique_fd master, sys::unique_fd wake, wish with)
@@ -169,14 +155,22 @@ auto pty_channel::write(std::string_view bytes) -> result<> {
                     std::to_string(bytes.size()) + " bytes; 1 to " + std::to_string(piece_bytes) +
                         " are taken at once");
     const auto deadline = with_.clock->monotonic() + input_time;
-    const place_in_line place{writers_};
-    if (place.number() >= most_writers)
+    std::unique_lock line{line_};
+    if (writers_ == most_writers)
         return fail(errc::limit_exceeded, "pty.input",
                     std::to_string(most_writers) + " writers wait already");
-    std::unique_lock turn{input_, std::defer_lock};
-    if (!turn.try_lock_for(input_time))
-        return fail(errc::timed_out, "pty.input", "other input came first; none was taken");
-    return write_by(deadline, bytes);
+    ++writers_;
+    const bool mine = next_.wait_for(line, input_time, [this] { return !writing_; });
+    if (mine) writing_ = true;
+    line.unlock();
+    result<> done = mine ? write_by(deadline, bytes)
+                         : result<>{fail(errc::timed_out, "pty.input",
+                                         "other input came first; none was taken")};
+    line.lock();
+    --writers_;
+    if (mine) writing_ = false;
+    next_.notify_one();
+    return done;
 }
 
 // Room, a stopped terminal and one that nobody has open are all the same: to be tried again.
