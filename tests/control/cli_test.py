@@ -1,4 +1,4 @@
-"""`glove session`, `glove exposure` and `glove journal`, as people and scripts use them, with a real gloved;
+"""`glove daemon`, `glove session`, `glove exposure` and `glove journal`, as people and scripts use them, with a real gloved;
 and with a service that lies.
 """
 import json
@@ -365,6 +365,46 @@ class Journals(Case):
         done = self.journal("repair", "--cut", "--accept-loss", self.sessions, status=1)
         self.assertIn("no repair mends that", done.stderr)
         self.assertEqual(self.content(self.sessions), bytes(changed))
+
+
+class Daemon(Case):
+    """Without a service manager; with one, see tests/vm/daemon_test.py."""
+
+    def daemon(self, *words, status, **environment):
+        done = subprocess.run([GLOVE, "daemon", *words], text=True, capture_output=True, check=False,
+                              timeout=service.PATIENCE, env={"HOME": self.home, "PATH": "/usr/bin:/bin"} | environment)
+        self.assertEqual((done.returncode, done.stdout), (status, ""), done.stdout + done.stderr)
+        return done.stderr
+
+    def test_without_a_manager_each_action_is_refused_by_name_and_writes_nothing(self):
+        mute = self.service.folder("run")  # nobody listens in it
+        for place, why in (("/nowhere", "cannot be looked at"), ("relative", "is not an absolute path"),
+                           (mute, "no service manager of this user answers")):
+            for action in ("install", "start", "stop", "restart", "status"):
+                if place == mute and action != "status":
+                    continue  # what else is wrong is told first
+                said = self.daemon(action, status=125, XDG_RUNTIME_DIR=place)
+                self.assertRegex(said, r"\Aerror\[unsupported\]: service\.manager: ")
+                self.assertIn(why, said)
+                self.assertIn("loginctl enable-linger", said)
+                self.assertIn("gloved --config FILE", said)
+        self.assertEqual(os.listdir(self.home), [])
+
+    def test_what_is_wrong_with_the_files_is_told_first(self):
+        place = self.service.folder("run")
+        said = self.daemon("install", status=125, XDG_RUNTIME_DIR=place)
+        self.assertIn("gloved --init-state", said)
+        said = self.daemon("start", status=125, XDG_RUNTIME_DIR=place)
+        self.assertIn("service.unit: the service is not installed", said)
+        self.assertIn("Try: glove daemon install", said)
+        said = self.daemon("install", "--gloved", "/nowhere", status=125, XDG_RUNTIME_DIR=place)
+        self.assertIn("service.gloved: /nowhere", said)
+        self.assertEqual(os.listdir(self.home), [])
+
+    def test_what_is_no_request(self):
+        for words in ((), ("frob",), ("start", "x"), ("start", "--json"), ("stop", "--gloved", "/usr/bin/gloved"),
+                      ("install", "--json"), ("status", "--", "x")):
+            self.assertIn("usage: ", self.daemon(*words, status=2, XDG_RUNTIME_DIR="/nowhere"), words)
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ class Daemon(unittest.TestCase):
         self.run_program("bin/gloved", "--init-state")
 
     def clean(self):
+        self.environment["XDG_RUNTIME_DIR"] = f"/run/user/{os.getuid()}"
         self.systemctl("stop", UNIT)
         if os.path.exists(self.unit):
             os.unlink(self.unit)
@@ -161,7 +162,6 @@ class Daemon(unittest.TestCase):
         done = self.daemon("status", status=125)
         self.assertIn("there is no service manager of this user", done.stderr)
         self.assertIn("loginctl enable-linger", done.stderr)
-        self.environment["XDG_RUNTIME_DIR"] = f"/run/user/{os.getuid()}"
 
     def test_the_way_of_an_older_systemd(self):
         self.daemon("install")
