@@ -2,8 +2,9 @@
 # the two functions that the component and test folders call.
 #
 #   glove_component(NAME SOURCES ... [USES ...])   static library glove_NAME of src/NAME
-#   glove_test(NAME SOURCES ... [USES ...] [LABELS ...] [AS_USER])
-#       GoogleTest program tests/NAME, registered with CTest
+#   glove_test(NAME SOURCES ... [USES ...] [LABELS ...] [AS_USER] [TIRELESS])
+#       GoogleTest program tests/NAME, registered with CTest; TIRELESS: it runs for longer than it
+#       takes to compile, so it is optimized
 #   glove_command_test(NAME COMMAND ... [LABELS ...] [AS_USER])
 #       any other command as a test
 #
@@ -33,6 +34,8 @@ if(GLOVE_SANITIZE)
   target_compile_options(glove_flags INTERFACE
     -fsanitize=${GLOVE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(glove_flags INTERFACE -fsanitize=${GLOVE_SANITIZE})
+  # The two compilers tell it in different ways.
+  target_compile_definitions(glove_flags INTERFACE GLOVE_SANITIZED)
 else()
   target_compile_definitions(glove_flags INTERFACE $<$<NOT:$<CONFIG:Debug>>:_FORTIFY_SOURCE=2>)
 endif()
@@ -62,7 +65,7 @@ function(glove_command_test name)
 endfunction()
 
 function(glove_test name)
-  cmake_parse_arguments(arg "AS_USER" "" "SOURCES;USES;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "AS_USER;TIRELESS" "" "SOURCES;USES;LABELS" ${ARGN})
   set(as_user)
   if(arg_AS_USER)
     set(as_user AS_USER)
@@ -70,7 +73,9 @@ function(glove_test name)
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE glove_flags ${arg_USES} GTest::gmock_main)
   # What is tested is optimized as ever. The tests themselves are most of what there is to compile.
-  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O0 -U_FORTIFY_SOURCE>)
+  if(NOT arg_TIRELESS)
+    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O0 -U_FORTIFY_SOURCE>)
+  endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   glove_command_test(${name} COMMAND $<TARGET_FILE:${name}> LABELS ${arg_LABELS} ${as_user})
   if(NOT arg_LABELS OR "unit" IN_LIST arg_LABELS)

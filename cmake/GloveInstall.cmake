@@ -9,8 +9,11 @@ include(GNUInstallDirs)
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 option(GLOVE_COMPLETIONS "Install shell completions" ON)
 
-install(TARGETS glove gloved RUNTIME)
-install(TARGETS glove-control glove-egress glove-mcp glove-mediator glove-ssh-agent RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/glove)
+set(commands glove gloved)
+set(helpers glove-control glove-egress glove-mcp glove-mediator glove-ssh-agent)
+add_custom_target(programs DEPENDS ${commands} ${helpers})
+install(TARGETS ${commands} RUNTIME)
+install(TARGETS ${helpers} RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/glove)
 install(FILES docs/man/glove.1 docs/man/glove-daemon.1 docs/man/glove-doctor.1 docs/man/glove-exec.1 docs/man/glove-exposure.1 docs/man/glove-home.1
   docs/man/glove-journal.1 docs/man/glove-log.1
   docs/man/glove-mcp.1 docs/man/glove-profile.1 docs/man/glove-quarantine.1 docs/man/glove-run.1 docs/man/glove-session.1

@@ -38,7 +38,7 @@ TEST(RuntimeDirectory, it_is_the_callers_alone) {
     EXPECT_EQ(step_of(runtime_directory::open("relative")), "runtime.path");
     EXPECT_EQ(step_of(runtime_directory::open("/")), "runtime.path");
     EXPECT_EQ(step_of(runtime_directory::open(f.path() + "/")), "runtime.path");
-    for (const ::mode_t mode : {0755, 0750, 0701, 0770, 0500, 01700})
+    for (const ::mode_t mode : {0755U, 0750U, 0701U, 0770U, 0500U, 01700U})
         EXPECT_EQ(step_of(runtime_directory::open(f.directory("open", mode))), "runtime.directory")
             << mode;
     EXPECT_EQ(step_of(runtime_directory::open(f.directory("own", 0700))), "");

@@ -153,7 +153,9 @@ protected:
         EXPECT_THAT(why.detail, HasSubstr(step));
         EXPECT_THAT(why.detail, HasSubstr("record " + std::to_string(records.size())));
     }
-    auto first(std::size_t count) { return std::vector(good.begin(), good.begin() + count); }
+    auto first(std::size_t count) {
+        return std::vector(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(count));
+    }
     auto plus(std::size_t count, session_record more, auto change) {
         auto out = first(count);
         change(more);

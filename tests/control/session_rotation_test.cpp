@@ -48,7 +48,7 @@ TEST_F(Rotation, TwentyThousandSessionsInARow) {
     };
     scene.how.records = 1200;
     ASSERT_NO_FATAL_FAILURE(open());
-#ifdef __SANITIZE_ADDRESS__
+#ifdef GLOVE_SANITIZED
     constexpr int lives = 2'000; // each costs many times as much there
 #else
     constexpr int lives = 20'000;

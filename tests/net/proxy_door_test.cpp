@@ -154,7 +154,7 @@ TEST(ProxyLimits, ConnectionsBeyondTheLimitWait) {
 }
 
 // A sanitizer looks at memory through pipes, which are what is missing here.
-#ifndef __SANITIZE_ADDRESS__
+#ifndef GLOVE_SANITIZED
 TEST(ProxyLimits, WithoutDescriptorsTheDoorsPauseAndGoOn) {
     const tcp_server server;
     const auto where = "localhost:" + server.text();

@@ -9,7 +9,9 @@
 #include <glove/journal/storage.hpp>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace glove::test {
@@ -31,12 +33,54 @@ struct fault_plan {
 
 class failing_disk {
 public:
-    // The versions since the last sync, of which the first is on the disk for sure.
-    struct inode {
-        std::vector<std::string> versions{std::string{}};
-        [[nodiscard]] auto now() const -> const std::string& { return versions.back(); }
-        void change(std::string to) { versions.push_back(std::move(to)); }
-        void sync() { versions.erase(versions.begin(), versions.end() - 1); }
+    // What it holds, what of that is on the disk for sure, and what it held before its last change.
+    // Files of many megabytes grow by small records: only what has changed is copied.
+    class inode {
+    public:
+        explicit inode(std::string content = {})
+            : now_{std::move(content)}, synced_size_{now_.size()} {}
+
+        [[nodiscard]] auto now() const -> const std::string& { return now_; }
+        void append(std::string_view bytes) {
+            before_.reset();
+            before_size_ = now_.size();
+            now_ += bytes;
+            changed_ = true;
+        }
+        void replace(std::string content) {
+            if (!synced_) synced_ = now_.substr(0, synced_size_);
+            before_ = std::exchange(now_, std::move(content));
+            changed_ = true;
+        }
+        void sync() {
+            changed_ = false;
+            synced_size_ = now_.size();
+            synced_.reset();
+            before_.reset();
+        }
+        void lose_power(survives what) {
+            now_ = remains(what);
+            sync();
+        }
+
+    private:
+        [[nodiscard]] auto remains(survives what) const -> std::string {
+            if (what == survives::everything || !changed_) return now_;
+            if (what == survives::nothing) return synced_ ? *synced_ : now_.substr(0, synced_size_);
+            if (before_) return *before_; // a cut is done or not
+            const auto more = now_.size() - before_size_;
+            const auto kept = what == survives::one_byte ? std::min<std::size_t>(more, 1)
+                              : what == survives::half   ? more / 2
+                                                         : more - std::min<std::size_t>(more, 1);
+            return now_.substr(0, before_size_ + kept);
+        }
+
+        std::string now_;
+        bool changed_ = false;              // since the last sync
+        std::size_t synced_size_;           // so much of what it holds, unless
+        std::optional<std::string> synced_; // more than its end has changed
+        std::size_t before_size_ = 0;       // the same, of the last change
+        std::optional<std::string> before_;
     };
     using file = std::shared_ptr<inode>;
     using names = std::map<std::string, file>;
@@ -55,10 +99,9 @@ public:
         auto kept = states_[std::min(state, states_.size() - 1)];
         states_ = {std::move(kept)};
         for (auto& [name, what_is] : states_.front()) {
-            auto left = name == "head" && what != survives::nothing
-                            ? what_is->now() // one sector: whole or not at all
-                            : remains(*what_is, what);
-            what_is->versions = {std::move(left)};
+            // The witness is one sector: whole or not at all.
+            const bool whole = name == "head" && what != survives::nothing;
+            what_is->lose_power(whole ? survives::everything : what);
         }
         plan_ = {};
     }
@@ -73,8 +116,7 @@ public:
     }
     // A file that is there for sure.
     void put(const std::string& name, std::string content) {
-        auto made = std::make_shared<inode>();
-        made->versions = {std::move(content)};
+        const auto made = std::make_shared<inode>(std::move(content));
         for (auto& state : states_) state[name] = made;
     }
     void remove(const std::string& name) {
@@ -97,19 +139,6 @@ private:
         return {plan_.does, false};
     }
     void rename(names to) { states_.push_back(std::move(to)); }
-    [[nodiscard]] static auto remains(const inode& of, survives what) -> std::string {
-        const auto& all = of.versions;
-        if (what == survives::everything || all.size() == 1) return all.back();
-        if (what == survives::nothing) return all.front();
-        const auto& before = all[all.size() - 2];
-        const auto& after = all.back();
-        if (!after.starts_with(before)) return before; // a cut is done or not
-        const auto more = after.size() - before.size();
-        const auto kept = what == survives::one_byte ? std::min<std::size_t>(more, 1)
-                          : what == survives::half   ? more / 2
-                                                     : more - std::min<std::size_t>(more, 1);
-        return after.substr(0, before.size() + kept);
-    }
 
     std::vector<names> states_{names{}}; // since the last sync of names
     fault_plan plan_;
@@ -143,7 +172,7 @@ public:
     auto append(std::string_view bytes) -> result<> override { return add(file_, bytes); }
     auto truncate(std::uint64_t size) -> result<> override {
         return doing("truncate", [&] {
-            file_->change(file_->now().substr(0, static_cast<std::size_t>(size)));
+            file_->replace(file_->now().substr(0, static_cast<std::size_t>(size)));
         });
     }
     auto sync() -> result<> override {
@@ -182,7 +211,7 @@ public:
     }
     auto set_witness(std::string_view text) -> result<> override {
         return doing("set_witness", [&] {
-            if (const auto there = disk_.look("head")) there->change(std::string{text});
+            if (const auto there = disk_.look("head")) there->replace(std::string{text});
             else disk_.put("head", std::string{text});
         });
     }
@@ -201,7 +230,7 @@ private:
         const auto taken = verdict.does == effect::whole  ? bytes.size()
                            : verdict.does == effect::part ? bytes.size() / 2
                                                           : 0;
-        if (taken > 0) to->change(to->now() + std::string{bytes.substr(0, taken)});
+        if (taken > 0) to->append(bytes.substr(0, taken));
         return verdict.ok ? result<>{} : broken("append");
     }
     template<class Change> void change_names(Change change) {

@@ -48,7 +48,7 @@ constexpr auto bridge_calls = std::to_array<std::uint32_t>({
     SYS_restart_syscall,
     SYS_sendmsg,
     SYS_sendto,
-#ifdef __SANITIZE_ADDRESS__
+#ifdef GLOVE_SANITIZED
     // The sanitizers look at memory through pipes, and write what they find.
     SYS_close,
     SYS_getpid,

@@ -85,7 +85,7 @@ constexpr long plain_calls[] = {
     SYS_restart_syscall,
     SYS_exit,
     SYS_exit_group,
-#ifdef __SANITIZE_ADDRESS__
+#ifdef GLOVE_SANITIZED
     SYS_sigaltstack, // asked for by the sanitizer at every end
 #endif
 #ifdef SYS_epoll_wait

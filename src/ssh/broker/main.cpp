@@ -21,7 +21,7 @@ constexpr long calls[] = {
     SYS_recvfrom,       SYS_recvmsg,         SYS_sendto, SYS_accept4,    SYS_close,
     SYS_ppoll,          SYS_clock_gettime,   SYS_futex,  SYS_getrandom,  SYS_rt_sigreturn,
     SYS_rt_sigprocmask, SYS_restart_syscall, SYS_exit,   SYS_exit_group,
-#ifdef __SANITIZE_ADDRESS__
+#ifdef GLOVE_SANITIZED
     SYS_sigaltstack, // asked for by the sanitizer at every end
 #endif
 };
