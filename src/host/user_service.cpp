@@ -161,8 +161,8 @@ auto user_service::defined(const std::string& config) const -> result<service_st
     if (!named)
         return fail(errc::wrong_state, "service.unit",
                     out.unit_path + " is not as glove daemon install makes it",
-                    "move it away, and run: glove daemon install; additions belong into " +
-                        out.unit_path + ".d");
+                    "glove daemon install writes it anew; additions belong into " + out.unit_path +
+                        ".d");
     if (!config.empty() && config != *named)
         return fail(errc::conflict, "service.config",
                     "the service has the configuration " + *named + " and not " + config,

@@ -429,6 +429,28 @@ TEST(Subgroup, nobody_else_goes_anywhere) {
     }
 }
 
+TEST(Subgroup, the_group_must_be_the_services_own) {
+    const groups g;
+    for (const auto* const name :
+         {"other.service", "a-sage-gloved.service", "sage-gloved.service"}) {
+        const auto at = "hierarchy/" + string{name};
+        g.f.file(at + "/cgroup.procs");
+        const auto inside = g.f.file(at + "/glove-host/cgroup.procs");
+        g.belong("0::/" + string{name} + "\n");
+        const bool is_own = string{name} == service_unit_name;
+        EXPECT_EQ(step_of(g.enter()), is_own ? "" : "service.subgroup") << name;
+        EXPECT_EQ(test::content_of(inside), is_own ? "0" : "") << name;
+    }
+}
+
+TEST(Subgroup, a_group_that_was_not_given_to_this_user_is_left) {
+    if (::geteuid() != 0) return; // only root gives directories away
+    const groups g;
+    ASSERT_EQ(::chown((g.f / "hierarchy/a/sage-gloved.service").c_str(), 65534, 65534), 0);
+    EXPECT_EQ(step_of(g.enter()), "service.subgroup");
+    EXPECT_EQ(g.moved(), "");
+}
+
 TEST(Subgroup, the_group_above_must_be_empty_then) {
     const groups g;
     g.f.file("hierarchy/a/sage-gloved.service/cgroup.procs", "17\n");
