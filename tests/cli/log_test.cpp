@@ -222,7 +222,7 @@ TEST(Log, AsJsonTheLinesAreUnchangedAndInTheirOrder) {
 TEST(Log, ALineThatCannotBeReadIsToldAndHidesNoOther) {
     const glove_program glove;
     glove.place().file("desk/log", launch(noon, "aaaa", "x") +
-                                       "{\"action\":7}\nnot \x1b[2J json\n\n" +
+                                       "{\"action\":7}\nnot \x1b[2J json\n[]\n" +
                                        exit_of(noon, "aaaa", 0));
     const auto got = glove({"log", "log"});
     EXPECT_EQ(got.status, 1);
@@ -230,7 +230,9 @@ TEST(Log, ALineThatCannotBeReadIsToldAndHidesNoOther) {
     EXPECT_THAT(got.err, AllOf(StartsWith("error[corrupt]: log.line: log:2: "),
                                HasSubstr("log.line: log:3: "), HasSubstr("log.line: log:4: "),
                                Not(HasSubstr("\x1b"))));
-    glove.place().file("desk/bad", std::string(12, '\n'));
+    std::string bad;
+    for (int i = 0; i < 12; ++i) bad += "[]\n";
+    glove.place().file("desk/bad", bad);
     EXPECT_THAT(glove({"log", "bad"}).err, HasSubstr("2 more lines cannot be read"));
 }
 

@@ -99,7 +99,7 @@ TEST(CallNames, EachCallIsReportedByItsOwnName) {
         GLOVE_ROW(umount2),       GLOVE_ROW(unlinkat),   GLOVE_ROW(unshare),
         GLOVE_ROW(write),         GLOVE_ROW(bind),       GLOVE_ROW(epoll_create1),
         GLOVE_ROW(epoll_ctl),     GLOVE_ROW(listen),     GLOVE_ROW(sendmsg),
-        GLOVE_ROW(setpgid),
+        GLOVE_ROW(setpgid),       GLOVE_ROW(fstatfs),
     };
 #undef GLOVE_ROW
     EXPECT_EQ(rows.size() + 1, call_names.size());
