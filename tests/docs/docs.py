@@ -552,7 +552,7 @@ def members(project):
             yield "docs/exec.md", f"table report-members: the program writes {real}"
     if set(said) != set().union(*reports):
         yield "docs/exec.md", f"table report-members: too many, {sorted(set(said).difference(*reports))}"
-    line = re.search(r"^void append_line\(.*?^}$", project.read("src/audit/jsonl.cpp"), re.S | re.M)[0]
+    line = re.search(r"auto put_line\(.*?^}$", project.read("src/audit/jsonl.cpp"), re.S | re.M)[0]
     declared = re.findall(r'[{,]"(\w+)":', line)
     said = first_cells(page, "audit-members")
     if said != declared:
