@@ -86,7 +86,7 @@ struct stream {
 
 // The group is killed while its leader is not reaped, so its number is nobody else's.
 [[nodiscard]] auto finish(sys::child_process& child) -> result<int> {
-
+    (void)child.signal_group(SIGKILL);
     GLOVE_TRY(const auto how, child.wait());
     return how.si_code == CLD_EXITED ? how.si_status : 128 + how.si_status;
 }
