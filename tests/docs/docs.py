@@ -89,8 +89,8 @@ def links(project):
 # -- options ----------------------------------------------------------------------------------------
 
 # Each has a page docs/VERB.md with a table of its options, and a manual page.
-VERBS = ("exec", "run", "mcp", "doctor", "log", "profile", "home", "quarantine", "session", "exposure", "journal")
-PAGES = {"profile": "docs/profiles.md", "home": "docs/homes.md", "journal": "docs/journal-format.md"}  # that are not called like the verb
+VERBS = ("exec", "run", "mcp", "doctor", "log", "profile", "home", "quarantine", "daemon", "session", "exposure", "journal")
+PAGES = {"daemon": "docs/operations.md", "profile": "docs/profiles.md", "home": "docs/homes.md", "journal": "docs/journal-format.md"}  # that are not called like the verb
 
 
 def real_options(project, verb="exec"):
@@ -487,6 +487,8 @@ def expected_lists(project):
     yield model, "proc-read-only", proc_guards(project, "read_only")
     kernel = array(project, "src/container/mount_table.cpp", "kernel_filesystems")
     yield exec_page, "kernel-filesystems", kernel
+    yield "docs/managed-sessions.md", "termination-causes", re.findall(
+        r'\{"(\w+)", termination_cause::', project.read("src/control/cause_words.hpp"))
 
 
 def tables(project):
