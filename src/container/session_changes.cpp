@@ -12,34 +12,40 @@ namespace {
 
 using rows = std::vector<const tree_row*>;
 
-[[nodiscard]] auto created(const tree_row& now) -> tree_change {
+void put_before(tree_change& to, const tree_row& row) {
+    to.before_digest = row.content_digest;
+    to.before_bytes = row.bytes;
+    to.before_mode = row.mode;
+}
+void put_after(tree_change& to, const tree_row& row) {
+    to.after_digest = row.content_digest;
+    to.after_bytes = row.bytes;
+    to.after_mode = row.mode;
+}
+
+[[nodiscard]] auto change_at(change_kind kind, const tree_row& row) -> tree_change {
     tree_change out;
-    out.kind = change_kind::create;
-    out.path = now.path;
-    out.after_digest = now.content_digest;
-    out.after_bytes = now.bytes;
-    out.after_mode = now.mode;
-    out.directory = now.directory;
+    out.kind = kind;
+    out.path = row.path;
+    out.directory = row.directory;
+    return out;
+}
+[[nodiscard]] auto created(const tree_row& now) -> tree_change {
+    auto out = change_at(change_kind::create, now);
+    put_after(out, now);
     return out;
 }
 [[nodiscard]] auto removed(const tree_row& before) -> tree_change {
-    tree_change out;
-    out.kind = change_kind::remove;
-    out.path = before.path;
-    out.before_digest = before.content_digest;
-    out.before_bytes = before.bytes;
-    out.before_mode = before.mode;
-    out.directory = before.directory;
+    auto out = change_at(change_kind::remove, before);
+    put_before(out, before);
     return out;
 }
 [[nodiscard]] auto both(change_kind kind, const tree_row& before, const tree_row& now)
     -> tree_change {
-    auto out = created(now);
-    out.kind = kind;
+    auto out = change_at(kind, now);
     if (kind == change_kind::rename) out.previous_path = before.path;
-    out.before_digest = before.content_digest;
-    out.before_bytes = before.bytes;
-    out.before_mode = before.mode;
+    put_before(out, before);
+    put_after(out, now);
     return out;
 }
 
@@ -185,8 +191,7 @@ auto changes_between(const change_subject& subject, const session_tree& baseline
                    .changes = std::move(found.all)};
     count(out);
     GLOVE_TRY(const auto text, change_manifest(out));
-    GLOVE_TRY(const auto digest, wire::sha256(text));
-    out.manifest_digest = wire::to_hex(digest);
+    GLOVE_TRY(out.manifest_digest, wire::sha256_hex(text));
     return out;
 }
 

@@ -29,8 +29,7 @@ struct exposure_codec {
         return supervisor::encode(what);
     }
     [[nodiscard]] static auto authenticate(std::string_view bytes) -> result<std::string> {
-        GLOVE_TRY(const auto digest, wire::sha256(bytes));
-        return wire::to_hex(digest);
+        return wire::sha256_hex(bytes);
     }
 };
 using exposure_chain = journal::typed_log<exposure_codec>;

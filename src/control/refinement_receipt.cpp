@@ -10,11 +10,6 @@ using supervisor::refuse;
 
 namespace {
 
-[[nodiscard]] auto sha256_hex(std::string_view bytes) -> result<std::string> {
-    GLOVE_TRY(const auto digest, wire::sha256(bytes));
-    return wire::to_hex(digest);
-}
-
 // The bytes that the outcome's reference is of: none when there is no outcome.
 [[nodiscard]] auto outcome_bytes(const refinement_receipt& of) -> result<std::string> {
     return of.evaluated_outcome ? encode(*of.evaluated_outcome) : std::string{};
@@ -34,7 +29,7 @@ namespace {
         return refuse(errc::invalid_input, "refinement.evidence", member_of(at, "evaluator"),
                       "had no whole fixture");
     GLOVE_TRY(const auto bytes, outcome_bytes(of));
-    GLOVE_TRY(const auto digest, sha256_hex(bytes));
+    GLOVE_TRY(const auto digest, wire::sha256_hex(bytes));
     if (of.outcome.byte_length != bytes.size() || of.outcome.digest != digest)
         return refuse(errc::invalid_input, "refinement.outcome", member_of(at, "outcome"),
                       "is not of the outcome's bytes");

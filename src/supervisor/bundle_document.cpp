@@ -17,8 +17,8 @@ namespace {
         return refuse(errc::invalid_input, "bundle.key", member_of(at, "key"), "appears twice");
     }
     for (std::size_t i = 0; i < of.entries.size(); ++i) {
-        GLOVE_TRY(const auto digest, wire::sha256(of.entries[i].content));
-        if (wire::to_hex(digest) == of.entries[i].content_digest) continue;
+        GLOVE_TRY(const auto digest, wire::sha256_hex(of.entries[i].content));
+        if (digest == of.entries[i].content_digest) continue;
         const auto at = element_of(list, i);
         return refuse(errc::corrupt, "bundle.content", member_of(at, "content_digest"),
                       "is not the digest of the content");

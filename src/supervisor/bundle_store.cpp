@@ -42,11 +42,6 @@ constexpr ::mode_t of_others = 077;
     return pin;
 }
 
-[[nodiscard]] auto digest_of(std::string_view bytes) -> result<std::string> {
-    GLOVE_TRY(const auto digest, wire::sha256(bytes));
-    return wire::to_hex(digest);
-}
-
 [[nodiscard]] auto target_of(const session_rules& rules, const library_projection& what)
     -> result<std::string> {
     const auto* destination = rules.find_destination(what.destination_alias);
@@ -108,7 +103,7 @@ auto bundle_store::fetch(std::string_view digest, std::size_t limit) const
         if (why.os == ELOOP) why.detail = name + " is a symbolic link";
         return std::unexpected(std::move(why));
     }
-    GLOVE_TRY(const auto has, digest_of(found->content));
+    GLOVE_TRY(const auto has, wire::sha256_hex(found->content));
     if (has != digest)
         return fail(errc::corrupt, "bundle.digest", name + " does not have the digest of its name");
     return pinned_object{std::string{digest}, std::move(found->file), found->facts,

@@ -29,11 +29,6 @@ constexpr std::string_view lock_prefix = "lock-";
     return before ? before(name) : result<>{};
 }
 
-[[nodiscard]] auto hash(std::string_view bytes) -> result<std::string> {
-    GLOVE_TRY(const auto digest, wire::sha256(bytes));
-    return wire::to_hex(digest);
-}
-
 // No component of the path may be a link.
 [[nodiscard]] auto read_source(const secret_mount& what) -> result<std::string> {
     const auto told = "the source of " + what.handle + " for " + what.runtime_id;
@@ -53,8 +48,8 @@ struct named_source {
 };
 [[nodiscard]] auto name_source(const secret_mount& what) -> result<named_source> {
     GLOVE_TRY(auto content, read_source(what));
-    GLOVE_TRY(const auto digest, hash(content));
-    GLOVE_TRY(auto id, hash(what.runtime_id + ":" + what.handle + ":" + digest));
+    GLOVE_TRY(const auto digest, wire::sha256_hex(content));
+    GLOVE_TRY(auto id, wire::sha256_hex(what.runtime_id + ":" + what.handle + ":" + digest));
     return named_source{std::move(id), std::move(content)};
 }
 

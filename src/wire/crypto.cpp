@@ -48,6 +48,11 @@ auto to_hex(const digest256& digest) -> std::string {
     return out;
 }
 
+auto sha256_hex(std::string_view bytes) -> result<std::string> {
+    GLOVE_TRY(const auto digest, sha256(bytes));
+    return to_hex(digest);
+}
+
 auto equal_in_constant_time(std::string_view a, std::string_view b) noexcept -> bool {
     return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }

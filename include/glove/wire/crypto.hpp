@@ -33,6 +33,7 @@ private:
 
 // Lower case.
 [[nodiscard]] auto to_hex(const digest256& digest) -> std::string;
+[[nodiscard]] auto sha256_hex(std::string_view bytes) -> result<std::string>;
 
 // The time depends on the lengths only; texts of different length are different at once.
 [[nodiscard]] auto equal_in_constant_time(std::string_view a, std::string_view b) noexcept -> bool;
