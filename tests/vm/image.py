@@ -19,7 +19,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 GUEST = os.path.join(HERE, "guest")
 SUITE = "trixie"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
-PACKAGES = ("systemd-sysv", "dbus-user-session", "libpam-systemd", "udev", "kmod", "e2fsprogs", "mount", "uidmap",
+PACKAGES = ("systemd-sysv", "dbus-user-session", "libpam-systemd", "udev", "kmod", "e2fsprogs", "fuse2fs", "mount", "uidmap",
             "iproute2", "procps", "strace", "python3-minimal", "libpython3-stdlib", "openssh-client")
 # What is in the disks. `run-tests` comes with the checkout.
 INGREDIENTS = ("init", "furnish", "session")

@@ -1,0 +1,120 @@
+// The file systems that a managed session can write, each with a quota that the kernel holds:
+// tmpfs for what ends with it, an ext4 image for what it leaves.
+//
+// Guarantees: the size was read back and is the quota (a tmpfs has one page more, so that a session
+// that exceeds its quota can be told from one that reaches it). A mount stands nowhere until the
+// launch takes it into a sandbox: it has no name, and is gone with its last descriptor. An image is
+// as large as its quota from the first, its bytes reserved; it is a regular file of the caller with
+// mode 0600, held by a lock while it is in use; what is mounted of it is nosuid and nodev.
+// What cannot be done on this machine is refused by name.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <glove/base/error.hpp>
+#include <glove/sys/clock.hpp>
+#include <glove/sys/fd.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace glove::container {
+
+struct filesystem_use {
+    std::uint64_t bytes = 0; // that the session's data takes, without what was there at the start
+    bool refused = false;    // there was no room for a write or for a file
+};
+
+class session_filesystem {
+public:
+    session_filesystem(session_filesystem&&) noexcept;
+    auto operator=(session_filesystem&&) noexcept -> session_filesystem&;
+    // Ends its use as `close` does, but nobody hears of an error.
+    ~session_filesystem();
+
+    // The directory that a session gets, for the service's own use: to copy into and to look at.
+    // Good until `close`, whatever became of the session's mount of it.
+    [[nodiscard]] auto content() const -> sys::fd_ref;
+    // A mount of that directory, to be taken into one sandbox. Once.
+    [[nodiscard]] auto take_mount() -> result<sys::unique_fd>;
+    // Since `begin_use`, which is when the session begins. Never waits.
+    void begin_use();
+    [[nodiscard]] auto use() -> result<filesystem_use>;
+    // Everything is on the disk (an image), and nothing of it is in use any more. No process may
+    // have it any more. Steps: files.sync, files.close.
+    [[nodiscard]] auto close(const sys::clock& time, std::chrono::nanoseconds deadline) -> result<>;
+
+private:
+    friend class session_images;
+    friend auto make_scratch(std::uint64_t bytes, std::uint64_t inodes)
+        -> result<session_filesystem>;
+    struct state;
+    explicit session_filesystem(std::unique_ptr<state> own);
+    std::unique_ptr<state> state_;
+};
+
+// A tmpfs of that quota. Steps: files.scratch.
+[[nodiscard]] auto make_scratch(std::uint64_t bytes, std::uint64_t inodes)
+    -> result<session_filesystem>;
+
+// By which means an image becomes a file system here.
+enum class image_means : std::uint8_t {
+    loop, // the kernel's ext4 on an autoclear loop device: takes root
+    fuse, // fuse2fs, in a perimeter of its own, in the session's control group
+};
+[[nodiscard]] auto to_string(image_means means) noexcept -> std::string_view;
+
+enum class image_state : std::uint8_t { good, repaired, quarantined };
+
+struct opened_image {
+    session_filesystem files;
+    image_state state = image_state::good; // never `quarantined`
+};
+
+// The images beneath one directory, the materialization root, which is the caller's alone.
+class session_images {
+public:
+    // Tries out which means there are. Steps: files.root; files.means (errc::unsupported, with what
+    // is missing).
+    [[nodiscard]] static auto open(const std::string& root) -> result<session_images>;
+    session_images(session_images&&) noexcept;
+    ~session_images();
+
+    [[nodiscard]] auto means() const -> image_means;
+    // The directory itself, and the one beside the images in which copies keep their records.
+    [[nodiscard]] auto root() const -> sys::fd_ref;
+
+    // A new image and its file system. `entry`: the control group in which a process that serves it
+    // runs (session_group::entry); without one it is the service's own. When there is such an image
+    // already, it is opened: a copy that was interrupted goes on. Steps: files.image, files.format,
+    // files.mount, files.busy.
+    [[nodiscard]] auto make(std::string_view session_id, std::string_view alias,
+                            std::uint64_t bytes, std::optional<sys::fd_ref> entry)
+        -> result<opened_image>;
+    // One that is there, to be looked at: nothing can be written. What was not closed is checked,
+    // and mended where that loses nothing; what cannot be is put under quarantine. Steps:
+    // files.image (errc::not_found), files.quarantined (errc::corrupt), files.busy.
+    [[nodiscard]] auto look(std::string_view session_id, std::string_view alias)
+        -> result<opened_image>;
+    // The name that the copy's record has in `root`.
+    [[nodiscard]] static auto record_name(std::string_view session_id, std::string_view alias)
+        -> std::string;
+    // Of an image with its record. Gone is no error.
+    [[nodiscard]] auto remove(std::string_view session_id, std::string_view alias) -> result<>;
+
+    struct kept_image {
+        std::string session_id, alias;
+        bool quarantined = false;
+        auto operator==(const kept_image&) const -> bool = default;
+    };
+    // Only what has the names and the form of images of this store.
+    [[nodiscard]] auto list() const -> result<std::vector<kept_image>>;
+
+private:
+    struct state;
+    explicit session_images(std::unique_ptr<state> own);
+    std::unique_ptr<state> state_;
+};
+
+} // namespace glove::container
