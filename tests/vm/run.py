@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from xml.sax.saxutils import quoteattr
+from xml.sax.saxutils import escape, quoteattr
 
 from image import Image, kept_folder
 from machine import CHECKOUT, Disks, Ended, Trouble
@@ -121,6 +121,16 @@ def outcomes(results, tests):
     return found
 
 
+def output_of(results, name):
+    """What a test said, as text that XML can hold."""
+    try:
+        with open(f"{results}/out/{name}.log", encoding="utf-8", errors="replace") as file:
+            text = file.read()
+    except FileNotFoundError:
+        return ""
+    return escape("".join(c if c in "\t\n" or " " <= c < "\ufffe" else "?" for c in text))
+
+
 def write_report(results, found):
     shutil.rmtree(REPORT, ignore_errors=True)
     shutil.copytree(results, REPORT)
@@ -128,7 +138,9 @@ def write_report(results, found):
     with open(os.path.join(REPORT, "results.xml"), "w", encoding="utf-8") as file:
         file.write(f'<testsuite name="{LABEL}" tests="{len(found)}" failures="{failures}" disabled="0" skipped="0">\n')
         for name, (status, took) in found.items():
-            file.write(f'<testcase name={quoteattr(name)} time="{took}" status="{"fail" if status else "run"}"/>\n')
+            state, said = ("fail", output_of(results, name)) if status else ("run", "")
+            file.write(f'<testcase name={quoteattr(name)} time="{took}" status="{state}">'
+                       f"<system-out>{said}</system-out></testcase>\n")
         file.write("</testsuite>\n")
     return failures
 
