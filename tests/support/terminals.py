@@ -57,7 +57,7 @@ class Terminal:
         return bool(data)
 
     def expect(self, words):
-        """Takes the output up to and with the words."""
+        """Takes the output up to and with the words; what came before them."""
         end = time.monotonic() + inside.PATIENCE
         while words not in self.text and time.monotonic() < end:
             if not self.read(max(end - time.monotonic(), 0)):
@@ -65,6 +65,7 @@ class Terminal:
         before, found, self.text = self.text.partition(words)
         if not found:
             raise AssertionError(f"{words!r} is not in {before!r}")
+        return before
 
     def listen(self, seconds):
         """Goes on reading for a while."""
@@ -73,9 +74,15 @@ class Terminal:
             self.read(left)
 
     def status(self):
-        while self.read(inside.PATIENCE):
+        end = time.monotonic() + inside.PATIENCE
+        while time.monotonic() < end and self.read(inside.PATIENCE):
             pass
+        if not inside.wait_until(self.has_ended):
+            raise AssertionError(f"the program has not ended; it says {self.text[-4000:]!r}")
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+    def has_ended(self):
+        return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
     def close(self):
         os.close(self.master)

@@ -1,0 +1,259 @@
+"""Managed sessions with a real service manager: whole lives, from the plan to the receipt that an independent
+controller verifies. As the ordinary user the service is mapped root in a namespace of its own; as root, root."""
+import os
+import time
+
+import controller
+import inside
+import managed
+from managed import COPY, MIB, READ, RETAIN
+
+
+class Case(inside.Case):
+    def setUp(self):
+        super().setUp()
+        self.service = managed.Managed()
+        self.addCleanup(self.service.__exit__)
+        self.service.start()
+        self.service.reconcile()
+
+    def tearDown(self):
+        if self._outcome and not self._outcome.success:
+            print(self.service.said())
+
+    def ended(self, session_id, plan, cause="exited", code=0):
+        envelope, shown = self.service.whole(session_id, plan)
+        receipt = envelope["receipt"]
+        self.assertEqual((receipt["termination_cause"], receipt.get("exit_code")),
+                         (cause, code if cause == "exited" else None), (shown[-2000:], self.service.said()[-3000:]))
+        self.assertEqual(self.service.state(session_id), "exited")
+        return receipt, shown
+
+
+class Lives(Case):
+    def test_what_is_advertised_is_there(self):
+        said = self.service.ask("capabilities")
+        self.assertEqual(set(said["session_control"].values()), {True})
+        self.assertEqual((said["agent_runtime_adapter_schema_version"], said["managed_runtime_ids"]), (0, []))
+        self.assertEqual(said["backends"][0]["resource_enforcement"], {
+            "cpu_time": "cgroup_v2", "memory": "cgroup_v2", "pids": "cgroup_v2", "wall_time": "watchdog",
+            "disk": "filesystem_quota", "terminal_output": "byte_counter", "receipt_schema_version": 1})
+        self.assertEqual((said["retained_write_schema_version"], said["change_manifest_schema_version"]), (1, 1))
+
+    def test_a_whole_life(self):
+        """Said, asked, answered, resized, interrupted; and the receipt tells how it ended."""
+        service = self.service
+        service.put_script("stty -echo; trap 'echo interrupted; exit 7' INT; id -u; pwd; stty size; echo ready;"
+                           "read -r word; echo \"<$word>\"; stty size; while :; do sleep 1; done\n")
+        plan = service.plan()
+        service.create("life", plan)
+        approval = service.authorization("life", plan)
+        started = service.start_session("life", plan, approval)
+        self.assertIn(started["state"], ("starting", "running"))
+        # The same request again starts nothing, and tells the state.
+        self.assertEqual(service.start_session("life", plan, approval)["session_id"], "life")
+        self.assertEqual(len(service.groups()), 1)
+        shown = service.read("life", b"ready")
+        self.assertEqual(shown.split(b"\r\n")[:4], [b"1000", b"/workspace", b"24 80", b"ready"])
+        service.ask("resize", {"session_id": "life", "rows": 33, "columns": 99}, key="resize-1")
+        service.type("life", b"word\n")
+        service.read("life", b"<word>\r\n33 99")
+        service.ask("detach", {"session_id": "life", "transcript_cursor": 3}, key="detach-1")
+        service.ask("signal", {"session_id": "life", "signal": "interrupt"}, key="signal-1")
+        self.assertEqual(service.await_end("life"), "exited")
+        shown = service.read("life")
+        self.assertIn(b"interrupted", shown)
+        receipt = service.reconcile()[-1]["receipt"]
+        self.assertEqual((receipt["termination_cause"], receipt["exit_code"]), ("exited", 7))
+        self.assertEqual(receipt["observed"]["terminal_output_bytes"], len(shown))
+        self.assertEqual(receipt["profile_digest"], service.ask("session_status", {"session_id": "life"})["profile_digest"])
+        self.assertEqual(receipt["configured_limits"], plan["limits"])
+        for word in ("cpu_time_ms", "peak_memory_bytes", "peak_pids", "wall_time_ms"):
+            self.assertGreater(receipt["observed"][word], 0, word)
+        service.ask("cleanup_session", {"session_id": "life"}, key="clean-1")
+        with self.assertRaises(controller.Refused) as caught:
+            service.page("life")
+        self.assertEqual(caught.exception.code, "session_attach_failed")
+        self.assertEqual(service.groups(), [])
+
+    def test_a_stop(self):
+        service = self.service
+        service.put_script("trap '' TERM HUP INT; (setsid sleep 1000 &) ; echo up; sleep 1000\n")
+        plan = service.plan()
+        service.begin("stopped", plan)
+        service.read("stopped", b"up")
+        self.assertIn(service.ask("stop_session", {"session_id": "stopped"}, key="stop-1")["state"], ("stopping", "exited"))
+        self.assertEqual(service.await_end("stopped"), "exited")
+        self.assertEqual(service.reconcile()[-1]["receipt"]["termination_cause"], "signaled")
+        service.ask("cleanup_session", {"session_id": "stopped"}, key="clean-1")
+        # The answer comes from the registry, also after a restart.
+        self.assertEqual(service.ask("stop_session", {"session_id": "stopped"}, key="stop-1")["state"], "exited")
+        service.stop()
+        service.start()
+        self.assertEqual(service.ask("stop_session", {"session_id": "stopped"}, key="stop-1")["state"], "exited")
+
+    def test_its_perimeter(self):
+        """What it may not: the host's files, other processes, the network, its own limits, more rights."""
+        service = self.service
+        service.put_script(f"""
+deny() {{ if "$@" >/dev/null 2>&1; then echo "REACHED $*"; else echo "denied"; fi; }}
+deny ls {service.state}
+deny cat {service.path("state/audit.key")}
+deny touch /workspace/new
+deny touch /usr/new /etc/new /new
+deny ls /sys/fs/cgroup/cgroup.procs
+deny mount -t tmpfs none /tmp
+deny unshare --user true
+deny kill -0 {os.getpid()}
+deny python3 -c 'import socket; socket.socket().connect(("127.0.0.1", 22))'
+deny sh -c 'echo > /dev/tcp/127.0.0.1/22'
+deny chroot / true
+for place in /tmp /var/tmp /home/agent /dev/shm; do echo x > $place/mine && echo "wrote $place"; done
+echo "$HOME $TMPDIR $GLOVE_SANDBOXED"; cat /workspace/script | wc -l; ls /proc | grep -c '^[0-9]'; nproc >/dev/null && echo ran
+""")
+        _, shown = self.ended("perimeter", service.plan())
+        text = shown.decode()
+        self.assertNotIn("REACHED", text)
+        self.assertEqual(text.count("denied"), 11, text)
+        self.assertEqual(text.count("wrote"), 4, text)
+        self.assertIn("/home/agent /tmp 1", text)
+        self.assertIn("ran", text)
+
+    def test_an_ephemeral_copy_is_the_sessions_alone(self):
+        service = self.service
+        os.makedirs(os.path.join(service.work, "deep/er"), exist_ok=True)
+        with open(os.path.join(service.work, "deep/er/file"), "w", encoding="utf-8") as file:
+            file.write("before")
+        os.chmod(os.path.join(service.work, "deep/er/file"), 0o751)
+        service.put_script("cat deep/er/file; stat -c %a deep/er/file; echo after > deep/er/file; echo new > new;"
+                           "cat deep/er/file new\n")
+        _, shown = self.ended("copy", service.plan(mode=COPY))
+        self.assertEqual(shown, b"before751\r\nafter\r\nnew\r\n")
+        self.assertEqual(sorted(os.listdir(service.work)), ["deep", "script"])
+        with open(os.path.join(service.work, "deep/er/file"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), "before")
+
+
+class Retained(Case):
+    def change(self, session_id="kept"):
+        service = self.service
+        for name in ("same", "gone", "changed", "old"):
+            with open(os.path.join(service.project, name), "w", encoding="utf-8") as file:
+                file.write(f"the content of {name}\n")
+        service.put_script("cd /workspace/exposures/demo; rm gone; echo more >> changed; mv old moved;"
+                           "mkdir sub; echo new > sub/new; sync; echo done\n", service.project)
+        plan = service.exposed_plan(service.expose())
+        envelope, shown = service.whole(session_id, plan)
+        self.assertIn(b"done", shown)
+        return envelope["receipt"]
+
+    def all_changes(self, session_id="kept", limit=256):
+        out, offset, page = [], 0, {"next_offset": 0}
+        while "next_offset" in page:
+            offset = page["next_offset"]
+            page = self.service.ask("inspect_retained_changes", {"session_id": session_id, "exposure_id": "demo",
+                                                                 "offset": offset, "limit": limit})
+            out += page["changes"]
+        return page, out
+
+    def test_what_a_session_left_is_told_and_survives_a_restart(self):
+        service = self.service
+        receipt = self.change()
+        self.assertEqual((receipt["termination_cause"], receipt["exit_code"]), ("exited", 0))
+        told, = receipt["retained_changes"]
+        self.assertEqual([told[name] for name in ("exposure_id", "created", "modified", "renamed", "removed")],
+                         ["demo", 2, 1, 1, 1])
+        expected = {("remove", "gone"), ("modify", "changed"), ("rename", "moved"), ("create", "sub"),
+                    ("create", "sub/new")}
+        for limit in (256, 1):
+            page, changes = self.all_changes(limit=limit)
+            self.assertEqual({(each["kind"], each["path"]) for each in changes}, expected)
+            self.assertEqual(page["manifest_digest"], told["manifest_digest"])
+            self.assertEqual(page["staged_tree_digest"], told["staged_tree_digest"])
+        service.stop()
+        service.start()
+        page, changes = self.all_changes()
+        self.assertEqual({(each["kind"], each["path"]) for each in changes}, expected)
+        self.assertEqual(page["manifest_digest"], told["manifest_digest"])
+        # The project itself is as it was.
+        self.assertIn("gone", os.listdir(service.project))
+
+    def test_its_size_is_held(self):
+        service = self.service
+        service.put_script("cd /workspace/exposures/demo; dd if=/dev/zero of=big bs=1M; sleep 1000\n", service.project)
+        plan = service.exposed_plan(service.expose())
+        envelope, _ = service.whole("big", plan)
+        self.assertEqual(envelope["receipt"]["termination_cause"], "disk_limit")
+
+
+class Restarts(Case):
+    def test_sigkill_of_the_service_ends_its_sessions_and_the_record_says_so(self):
+        service = self.service
+        service.put_script("echo up; sleep 1000\n")
+        plan = service.plan()
+        service.begin("orphan", plan)
+        service.read("orphan", b"up")
+        group = service.group()
+        with open(f"{group}/glove-session-orphan/cgroup.procs", encoding="ascii") as file:
+            pids = [int(word) for word in file.read().split()]
+        self.assertGreaterEqual(len(pids), 2)
+        service.kill()
+        self.assertTrue(inside.wait_until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids)))
+        service.start()
+        service.reconcile()
+        self.assertEqual(service.state("orphan"), "failed")
+        # And the service starts others.
+        service.put_script("echo again\n")
+        self.assertEqual(self.ended("next", service.plan())[1], b"again\r\n")
+
+    def test_a_stop_of_the_service_ends_its_sessions_with_receipts(self):
+        service = self.service
+        service.put_script("echo up; sleep 1000\n")
+        service.begin("ended", service.plan())
+        service.read("ended", b"up")
+        service.stop()
+        service.start()
+        receipt = service.reconcile()[-1]
+        self.assertEqual((receipt["session_id"], receipt["receipt"]["termination_cause"]), ("ended", "signaled"))
+        self.assertEqual(service.state("ended"), "exited")
+
+    def test_many_leave_nothing_behind(self):
+        service = self.service
+        service.put_script("echo $$; echo x > /tmp/x\n")
+        pid, rounds = service.main_pid(), 1000 if inside.SOAK else 20
+        self.ended("warm", service.plan())
+        before = len(os.listdir(f"/proc/{pid}/fd")), threads_of(pid)
+        began = time.monotonic()
+        for number in range(rounds):
+            self.ended(f"many-{number}", service.plan())
+        print(f"{rounds} sessions, one after another: {rounds * 60 / (time.monotonic() - began):.1f} a minute")
+        self.assertEqual((len(os.listdir(f"/proc/{pid}/fd")), threads_of(pid)), before)
+        self.assertEqual(service.groups(), [])
+        self.assertEqual(os.listdir(service.images), [name for name in os.listdir(service.images) if name.startswith(".")])
+
+    def test_sixteen_at_once(self):
+        service = self.service
+        service.put_script("echo up; read -r x; echo \"$x\"\n")
+        names = [f"one-{number}" for number in range(16)]
+        for name in names:
+            service.begin(name, service.plan())
+        self.assertEqual(len(service.groups()), 16)
+        for name in names:
+            service.read(name, b"up")
+        for name in names:
+            service.type(name, name.encode() + b"\n")
+        for name in names:
+            self.assertEqual(service.await_end(name), "exited")
+            self.assertIn(name.encode(), service.read(name))
+            service.ask("cleanup_session", {"session_id": name}, key=f"clean-{name}")
+        self.assertEqual({each["receipt"]["exit_code"] for each in service.reconcile()}, {0})
+        self.assertEqual(service.groups(), [])
+
+
+def threads_of(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as file:
+        return next(line for line in file if line.startswith("Threads:"))
+
+
+if __name__ == "__main__":
+    inside.main()
