@@ -33,6 +33,20 @@ template<class T> [[nodiscard]] auto of_journal(std::string_view setting, const 
     return of(setting, std::move(what));
 }
 
+// What no session gets to see, beside its own places.
+[[nodiscard]] auto places_of(const control::service_config& config) -> control::linux_host_places {
+    control::linux_host_places out{.materialization_root = *config.materialization_root,
+                                   .library_bundle_root = config.library_bundle_root,
+                                   .egress_log = sys::parent_of(config.receipt_journal) +
+                                                 "/egress-audit.jsonl",
+                                   .own_files = {config.runtime_directory, config.audit_key,
+                                                 config.receipt_journal}};
+    for (const auto* path : {&config.session_policy, &config.session_store,
+                             &config.path_exposure_policy, &config.path_exposure_journal})
+        if (*path) out.own_files.push_back(**path);
+    return out;
+}
+
 } // namespace
 
 // The journal itself is opened when a controller vouches for its beginning or for a place in it.
@@ -90,7 +104,58 @@ auto composition::open_sessions(const control::service_config& config) -> result
     return {};
 }
 
-auto composition::open(const control::service_config& config, const sys::clock& clock,
+// Of the sessions that are over, or that nobody knows: the others are looked at by the recovery.
+void composition::sweep_groups() {
+    const auto is_alive = [this](std::string_view id) {
+        const auto known = sessions_->status(id);
+        return known && !control::is_terminal(known->state);
+    };
+    const auto swept = control::sweep(*groups_, is_alive);
+    for (const auto& id : swept.removed)
+        log_.write({.name = "session.group_swept", .text = id});
+    for (const auto& [id, why] : swept.left)
+        log_.write({.name = "session.group_left", .why = &why, .text = id});
+}
+
+// A machine on which a limit cannot be held is no reason to leave the rest undone.
+auto composition::open_runtime(const control::service_config& config) -> result<> {
+    if (!launcher_ || !sessions_ || !config.materialization_root) return {};
+    auto groups = container::session_groups::open();
+    if (!groups) {
+        log_.write({.name = "sessions.unavailable",
+                    .why = &groups.error(),
+                    .text = "no session can be started, and none is advertised"});
+        return {};
+    }
+    groups_.emplace(*std::move(groups));
+    session_processes_.emplace(*groups_, clock_);
+    GLOVE_TRY(host_, control::linux_host::open({.policy = &*policy_,
+                                                .exposures = exposures_.get(),
+                                                .clock = &clock_,
+                                                .log = &log_,
+                                                .groups = &*groups_,
+                                                .launcher = &*launcher_},
+                                               places_of(config)));
+    sweep_groups();
+    host_->sweep(*sessions_);
+    retained_ = host_->retained(*sessions_);
+    GLOVE_TRY(runtime_, control::session_runtime::create({.sessions = sessions_.get(),
+                                                          .receipts = receipts_.get(),
+                                                          .rules = &policy_->rules(),
+                                                          .host = host_.get(),
+                                                          .clock = &clock_,
+                                                          .log = &log_}));
+    return {};
+}
+
+void composition::end_sessions(std::chrono::nanoseconds deadline) {
+    if (!runtime_) return;
+    for (const auto& id : runtime_->stop_all(deadline))
+        log_.write({.name = "session.left", .text = id + ": the next start finds out how it ended"});
+}
+
+auto composition::open(const control::service_config& config,
+                       std::optional<container::launcher> launcher, const sys::clock& clock,
                        control::service_log& log) -> result<std::unique_ptr<composition>> {
     // What the operator decided is right, and this build cannot do it: that is no reason to leave
     // the rest undone. Nothing of it is there.
@@ -98,26 +163,29 @@ auto composition::open(const control::service_config& config, const sys::clock& 
         log.write({.name = "settings.unsupported",
                    .why = &supported.error(),
                    .text = "nothing of it is advertised, and no session can be started"});
-    std::unique_ptr<composition> out{new composition{clock, log}};
+    std::unique_ptr<composition> out{new composition{std::move(launcher), clock, log}};
     GLOVE_CHECK(out->open_receipts(config));
     GLOVE_CHECK(out->open_exposures(config));
     GLOVE_CHECK(out->open_sessions(config));
-    if (config.materialization_root || config.library_bundle_root || config.local_service_proxy)
+    GLOVE_CHECK(out->open_runtime(config));
+    if (config.local_service_proxy)
         log.write({.name = "settings.unused",
-                   .text = "this build starts no sessions: their files, libraries and services "
-                           "are not looked at, and nothing of it is advertised"});
+                   .text = "this build passes no local services on: local_service_proxy is not "
+                           "looked at, and nothing of it is advertised"});
     return out;
 }
 
 auto composition::parts() -> control::parts {
+    control::process_observer* observer = &processes_;
+    if (session_processes_) observer = &*session_processes_;
     return {.receipts = receipts_.get(),
             .policy = policy_ ? &*policy_ : nullptr,
             .sessions = sessions_.get(),
             .channels = channels_.frozen() ? &channels_ : nullptr,
             .exposures = exposures_.get(),
-            .runtime = nullptr,
-            .retained = nullptr,
-            .processes = &processes_,
+            .runtime = runtime_.get(),
+            .retained = retained_.get(),
+            .processes = observer,
             .clock = &clock_,
             .log = &log_};
 }

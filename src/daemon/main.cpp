@@ -27,6 +27,9 @@ namespace {
 
 enum class status : int { clean = 0, failed = 1, usage = 2 };
 
+// For the ends of sessions and their receipts; the unit's own limit is 15 s (host/service_unit).
+constexpr std::chrono::seconds longest_farewell{10};
+
 // The signals that end the service, as a descriptor. Before any thread is made, so that all have
 // them blocked.
 [[nodiscard]] auto stop_signals() -> result<sys::unique_fd> {
@@ -66,15 +69,24 @@ enum class status : int { clean = 0, failed = 1, usage = 2 };
     return out;
 }
 
+// From which sessions are started. Before there is a key, a secret or a second thread.
+[[nodiscard]] auto launcher_for(const control::service_config& config)
+    -> result<std::optional<container::launcher>> {
+    if (!config.materialization_root) return std::nullopt;
+    GLOVE_TRY(auto made, container::launcher::start());
+    return made;
+}
+
 [[nodiscard]] auto serve(const invocation& asked) -> result<control::ending> {
-    const sys::system_clock clock;
-    sys::system_entropy random;
-    control::standard_error_log log;
     GLOVE_CHECK(harden());
     GLOVE_TRY(const auto config, settings_of(asked));
+    GLOVE_TRY(auto launcher, launcher_for(config));
+    const sys::system_clock clock;
+    sys::system_entropy random;
     GLOVE_TRY(const auto stop, stop_signals());
+    control::standard_error_log log;
     GLOVE_TRY(auto place, control::runtime_directory::open(config.runtime_directory));
-    GLOVE_TRY(const auto made, composition::open(config, clock, log));
+    GLOVE_TRY(const auto made, composition::open(config, std::move(launcher), clock, log));
     GLOVE_TRY(auto secret, place.renew_secret(random));
     control::service answers{made->parts(), std::move(secret)};
     GLOVE_TRY(auto listener, place.listen());
@@ -84,6 +96,7 @@ enum class status : int { clean = 0, failed = 1, usage = 2 };
     log.write({.name = "service.ready", .text = config.runtime_directory});
     notify("READY=1");
     GLOVE_TRY(const auto ending, server->run(stop, [] { notify("STOPPING=1"); }));
+    made->end_sessions(clock.monotonic() + longest_farewell);
     log.write({.name = "service.stopped"});
     // A worker that does not come back would be waited for: only the end of the process ends it.
     if (ending == control::ending::late) {

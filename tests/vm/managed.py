@@ -220,3 +220,24 @@ class Managed(service.Service):
             raise ValueError(f"{len(mine)} receipts of {session_id}")
         self.ask("cleanup_session", {"session_id": session_id}, key=f"clean-{session_id}")
         return mine[0], shown
+
+
+class Case(inside.Case):
+    def setUp(self):
+        super().setUp()
+        self.service = Managed()
+        self.addCleanup(self.service.__exit__)
+        self.service.start()
+        self.service.reconcile()
+
+    def tearDown(self):
+        if self._outcome and not self._outcome.success:
+            print(self.service.said())
+
+    def ended(self, session_id, plan, cause="exited", code=0):
+        envelope, shown = self.service.whole(session_id, plan)
+        receipt = envelope["receipt"]
+        self.assertEqual((receipt["termination_cause"], receipt.get("exit_code")),
+                         (cause, code if cause == "exited" else None), (shown[-2000:], self.service.said()[-3000:]))
+        self.assertEqual(self.service.state(session_id), "exited")
+        return receipt, shown

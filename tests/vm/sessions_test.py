@@ -5,29 +5,7 @@ import time
 
 import controller
 import inside
-import managed
-from managed import COPY, MIB, READ, RETAIN
-
-
-class Case(inside.Case):
-    def setUp(self):
-        super().setUp()
-        self.service = managed.Managed()
-        self.addCleanup(self.service.__exit__)
-        self.service.start()
-        self.service.reconcile()
-
-    def tearDown(self):
-        if self._outcome and not self._outcome.success:
-            print(self.service.said())
-
-    def ended(self, session_id, plan, cause="exited", code=0):
-        envelope, shown = self.service.whole(session_id, plan)
-        receipt = envelope["receipt"]
-        self.assertEqual((receipt["termination_cause"], receipt.get("exit_code")),
-                         (cause, code if cause == "exited" else None), (shown[-2000:], self.service.said()[-3000:]))
-        self.assertEqual(self.service.state(session_id), "exited")
-        return receipt, shown
+from managed import COPY, Case
 
 
 class Lives(Case):
