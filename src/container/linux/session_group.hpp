@@ -1,0 +1,43 @@
+// One control group of a session: what `session_group` and `session_groups` share.
+#pragma once
+#include <cstdint>
+#include <glove/container/session_groups.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace glove::container {
+
+// A file of the group, and what the kernel must say that it holds.
+using held_value = std::pair<const char*, std::string>;
+
+struct session_group::state {
+    std::shared_ptr<const sys::unique_fd> parent;
+    std::string name; // in the parent
+    std::string path; // as /proc/PID/cgroup has it
+    sys::unique_fd group, entry, killing, events;
+    group_identity identity;
+    std::vector<held_value> held;           // empty: it was found
+    std::optional<std::uint32_t> processes; // that it may have
+    bool made = false, gone = false;
+    // The most that was seen, for kernels that do not tell.
+    mutable std::uint64_t memory_seen = 0, processes_seen = 0;
+
+    // Opens what is needed of `group`, so that its end takes no new descriptor.
+    [[nodiscard]] auto open_files() -> result<>;
+    [[nodiscard]] auto check_held() const -> result<>;
+    [[nodiscard]] auto populated() const -> result<bool>;
+    [[nodiscard]] auto kill() const -> result<>;
+    [[nodiscard]] auto end(const sys::clock& time, std::chrono::nanoseconds deadline) -> result<>;
+
+private:
+    [[nodiscard]] auto await_empty(const sys::clock& time, std::chrono::nanoseconds deadline) const
+        -> result<>;
+    [[nodiscard]] auto remove(const sys::clock& time, std::chrono::nanoseconds deadline) const
+        -> result<>;
+    [[nodiscard]] auto is_still_named() const -> result<bool>;
+};
+
+} // namespace glove::container
