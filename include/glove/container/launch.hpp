@@ -91,6 +91,9 @@ public:
     [[nodiscard]] auto hear_stop() -> result<>;
     // Ends every process of the namespace at once.
     [[nodiscard]] auto kill() -> result<>;
+    // The same from any thread, as long as the object stays where it is. What the last news is then
+    // called an error, because nobody here knows who ended init.
+    [[nodiscard]] auto end() const -> result<>;
     // Readable when `read_news` will not block.
     [[nodiscard]] auto news() const noexcept -> sys::fd_ref { return control_; }
     // How the agent ended, or which step refused; empty when it has only started. Before it tells

@@ -296,6 +296,8 @@ auto running::kill() -> result<> {
     return init_.signal(SIGKILL);
 }
 
+auto running::end() const -> result<> { return init_.signal(SIGKILL); }
+
 auto running::accept_listener(sys::unique_fd came, std::size_t index) -> result<sys::unique_fd> {
     if (index >= listeners_due_.size() || !listeners_due_[index])
         return fail(errc::not_permitted, "launch.listener", "what came is no socket of the plan");
