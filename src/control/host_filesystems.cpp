@@ -139,9 +139,8 @@ void session_filesystems::begin_use() {
     for (auto& one : written_) one.files.begin_use();
 }
 
-auto session_filesystems::use() -> result<disk_use> {
-    GLOVE_TRY(const auto first, scratch_->use());
-    disk_use out{first.bytes, first.refused};
+auto session_filesystems::use() -> result<container::filesystem_use> {
+    GLOVE_TRY(auto out, scratch_->use());
     for (auto& one : written_) {
         GLOVE_TRY(const auto more, one.files.use());
         out.bytes += more.bytes;

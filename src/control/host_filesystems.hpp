@@ -18,11 +18,6 @@
 
 namespace glove::control {
 
-struct disk_use {
-    std::uint64_t bytes = 0; // of all of them together
-    bool refused = false;
-};
-
 struct retained_remains {
     std::vector<retained_change_receipt> changes; // by id
     std::vector<error> troubles;
@@ -56,7 +51,7 @@ public:
 
     // Now the session runs: from here on nothing of it is ever deleted.
     void begin_use();
-    [[nodiscard]] auto use() -> result<disk_use>;
+    [[nodiscard]] auto use() -> result<container::filesystem_use>; // of all together
     // Everything is closed, and what was left in retained copies is read. No process of the session
     // is there any more.
     [[nodiscard]] auto conclude(std::stop_token stop) -> retained_remains;

@@ -2,7 +2,8 @@
 #include "control/host_session.hpp"
 #include <algorithm>
 #include <csignal>
-#include <glove/sys/process_facts.hpp>
+#include <array>
+#include <glove/control/session_processes.hpp>
 #include <glove/sys/sockets.hpp>
 #include <poll.h>
 
@@ -21,9 +22,11 @@ constexpr std::chrono::seconds grace_of_init{10};
 
 } // namespace
 
+host_session::host_session(const host_means& means, prepared_session made)
+    : means_{means}, made_{std::move(made)}, meter_{made_.group, [this] { return use(); }} {}
+
 // The processes first; then what they used. The other members end by themselves.
 host_session::~host_session() {
-    live_ = nullptr;
     process_.reset();
     network_.reset();
 }
@@ -72,18 +75,6 @@ auto host_session::await_terminal(std::chrono::nanoseconds deadline) -> result<>
     return {};
 }
 
-auto host_session::identity(const container::init_identity& init) const
-    -> result<process_identity> {
-    GLOVE_TRY(auto boot, sys::boot_id());
-    const auto& group = made_.group.identity();
-    return process_identity{.pid = init.pid,
-                            .boot_id = std::move(boot),
-                            .start_time_ticks = init.start_time_ticks,
-                            .cgroup_device = group.device,
-                            .cgroup_inode = group.inode,
-                            .cgroup_path_digest = group.path_digest};
-}
-
 auto host_session::launch(std::chrono::nanoseconds deadline) -> result<process_identity> {
     std::array<sys::unique_fd, 2> channel; // the proxy's end, the bridge's end
     if (made_.online) {
@@ -93,8 +84,11 @@ auto host_session::launch(std::chrono::nanoseconds deadline) -> result<process_i
               means_.launcher.launch({.plan = made_.plan.get(),
                                       .entry = made_.group.entry(),
                                       .bridge = made_.online ? &channel[1] : nullptr}));
-    process_.emplace(std::move(launched.process));
-    live_ = &*process_;
+    {
+        const std::lock_guard held{reach_};
+        process_.emplace(std::move(launched.process));
+        is_live_ = true;
+    }
     if (killed_) GLOVE_CHECK(process_->end()); // meanwhile
     if (made_.online) GLOVE_CHECK(start_network(std::move(channel[0])));
     GLOVE_CHECK(await_terminal(deadline));
@@ -104,7 +98,8 @@ auto host_session::launch(std::chrono::nanoseconds deadline) -> result<process_i
     }
     if (network_) GLOVE_CHECK(network_->await_ready());
     GLOVE_CHECK(check_unchanged(made_.program));
-    return identity(launched.init);
+    return process_identity_of(launched.init.pid, launched.init.start_time_ticks,
+                               made_.group.identity());
 }
 
 auto host_session::release() -> result<> {
@@ -114,33 +109,36 @@ auto host_session::release() -> result<> {
 
 auto host_session::descriptors() const -> std::vector<sys::fd_ref> {
     std::vector<sys::fd_ref> out;
-    if (live_ != nullptr) out.push_back(process_->news());
+    if (is_live_) out.push_back(process_->news());
     if (network_) out.push_back(network_->descriptor());
     return out;
 }
 
 auto host_session::advance() -> result<std::optional<process_end>> {
     if (network_) network_->advance();
-    if (live_ == nullptr) return std::nullopt;
+    if (!is_live_) return std::nullopt;
     ::pollfd source{process_->news().get(), POLLIN, 0};
     if (::poll(&source, 1, 0) <= 0) return std::nullopt;
     auto news = process_->read_news();
     if (news && !*news) return std::nullopt;
-    live_ = nullptr;
+    {
+        const std::lock_guard held{reach_};
+        is_live_ = false;
+    }
     if (news) return end_of((*news)->wait_status);
     if (killed_) return end_of(SIGKILL); // init had no time to tell
     return std::unexpected(std::move(news).error());
 }
 
 auto host_session::signal_foreground(int number) const -> result<> {
-    const auto* const process = live_.load();
-    return process != nullptr ? process->signal_foreground(number) : result<>{};
+    const std::lock_guard held{reach_};
+    return is_live_ ? process_->signal_foreground(number) : result<>{};
 }
 
 auto host_session::kill() const -> result<> {
     killed_ = true;
-    const auto* const process = live_.load();
-    return process != nullptr ? process->end() : result<>{};
+    const std::lock_guard held{reach_};
+    return is_live_ ? process_->end() : result<>{};
 }
 
 auto host_session::conclude(std::stop_token stop) -> session_remains {
@@ -149,6 +147,9 @@ auto host_session::conclude(std::stop_token stop) -> session_remains {
         if (auto finished = network_->finish(); !finished)
             out.troubles.push_back(std::move(finished).error());
     network_.reset();
+    // They hold the session's mounts.
+    process_.reset();
+    made_.plan.reset();
     if (!made_.secrets.empty()) {
         if (const auto home = made_.files.home()) {
             out.troubles = take_back(made_.secrets, *home);
@@ -165,22 +166,17 @@ auto host_session::conclude(std::stop_token stop) -> session_remains {
     return out;
 }
 
-auto host_session::cpu_us() -> result<std::uint64_t> { return made_.group.cpu_us(); }
-
 // A process that serves an image is in the group as well, and ends with it when memory runs out:
 // then what was seen last is the most that there is to know.
-auto host_session::state() -> result<resource_state> {
-    GLOVE_TRY(const auto usage, made_.group.usage());
-    const auto disk = made_.files.use();
-    if (!disk && usage.out_of_memory == 0) return std::unexpected(disk.error());
-    if (disk) last_use_ = *disk;
-    return resource_state{.peak_memory_bytes = usage.memory_peak,
-                          .memory_kills = usage.out_of_memory,
-                          .memory_limit_met = usage.memory_limit_met,
-                          .peak_pids = usage.processes_peak,
-                          .pids_refused = usage.processes_refused,
-                          .disk_bytes = last_use_.bytes,
-                          .disk_refused = last_use_.refused};
+auto host_session::use() -> result<container::filesystem_use> {
+    const auto now = made_.files.use();
+    if (now) {
+        last_use_ = *now;
+        return last_use_;
+    }
+    const auto usage = made_.group.usage();
+    if (!usage || usage->out_of_memory == 0) return std::unexpected(now.error());
+    return last_use_;
 }
 
 } // namespace glove::control

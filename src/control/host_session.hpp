@@ -12,8 +12,10 @@
 #include <glove/container/launcher.hpp>
 #include <glove/container/session_groups.hpp>
 #include <glove/control/session_host.hpp>
+#include <glove/control/session_meter.hpp>
 #include <glove/net/egress_service.hpp>
 #include <memory>
+#include <mutex>
 #include <optional>
 
 namespace glove::control {
@@ -39,10 +41,9 @@ struct prepared_session {
     std::unique_ptr<container::plan> plan; // whoever was launched by it points to it
 };
 
-class host_session final : public hosted_session, private resource_meter {
+class host_session final : public hosted_session {
 public:
-    host_session(const host_means& means, prepared_session made)
-        : means_{means}, made_{std::move(made)} {}
+    host_session(const host_means& means, prepared_session made);
     ~host_session() override;
 
     [[nodiscard]] auto binding() const -> const start_binding& override { return made_.binding; }
@@ -51,7 +52,7 @@ public:
     [[nodiscard]] auto launch(std::chrono::nanoseconds deadline)
         -> result<process_identity> override;
     [[nodiscard]] auto take_terminal() -> sys::unique_fd override;
-    [[nodiscard]] auto meter() -> resource_meter& override { return *this; }
+    [[nodiscard]] auto meter() -> resource_meter& override { return meter_; }
     [[nodiscard]] auto processors() const -> unsigned override { return means_.processors; }
     [[nodiscard]] auto release() -> result<> override;
     [[nodiscard]] auto descriptors() const -> std::vector<sys::fd_ref> override;
@@ -61,23 +62,22 @@ public:
     [[nodiscard]] auto conclude(std::stop_token stop) -> session_remains override;
 
 private:
-    [[nodiscard]] auto cpu_us() -> result<std::uint64_t> override;
-    [[nodiscard]] auto state() -> result<resource_state> override;
-
+    [[nodiscard]] auto use() -> result<container::filesystem_use>;
     [[nodiscard]] auto start_network(sys::unique_fd relay) -> result<>;
     [[nodiscard]] auto await_terminal(std::chrono::nanoseconds deadline) -> result<>;
-    [[nodiscard]] auto identity(const container::init_identity& init) const
-        -> result<process_identity>;
 
     const host_means& means_;
     prepared_session made_;
     std::optional<audit::jsonl_sink> egress_log_;
     std::optional<net::egress_service> network_;
+    // Who is not the owner's thread signals it while this is held.
+    mutable std::mutex reach_;
     std::optional<container::running> process_;
-    sys::unique_fd terminal_;
-    disk_use last_use_;
-    std::atomic<container::running*> live_{nullptr}; // from its launch to its end
+    bool is_live_ = false; // from its launch to its end
     mutable std::atomic<bool> killed_{false};
+    sys::unique_fd terminal_;
+    container::filesystem_use last_use_;
+    session_meter meter_;
 };
 
 } // namespace glove::control

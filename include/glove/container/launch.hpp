@@ -44,6 +44,8 @@ struct launch_request {
     sys::unique_fd* bridge = nullptr; // the bridge's end of its channel, of a plan with one; taken
     argument_area arguments;
     control_group* group = nullptr; // which init enters before anything else; borrowed
+    // The cgroup.procs of another group, open for writing, for the same.
+    std::optional<sys::fd_ref> entry{};
     std::optional<terminal_request> terminal{};
     ::rlimit open_files{}; // limits the agent gets back, see `raise_open_files`
 };
