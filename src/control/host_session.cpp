@@ -1,8 +1,8 @@
 // Everything that may wait does so in `launch` and `conclude`; in between there are descriptors.
 #include "control/host_session.hpp"
 #include <algorithm>
-#include <csignal>
 #include <array>
+#include <csignal>
 #include <glove/control/session_processes.hpp>
 #include <glove/sys/sockets.hpp>
 #include <poll.h>

@@ -129,7 +129,9 @@ struct mount_list {
     -> result<std::vector<container::session_mount>> {
     mount_list out;
     for (const auto& one : read_only)
-        GLOVE_CHECK(out.add(one.path, one.source.pin, one.source.facts.identity.type == S_IFDIR));
+        if (one.path != program.path) // which stands there anyway
+            GLOVE_CHECK(
+                out.add(one.path, one.source.pin, one.source.facts.identity.type == S_IFDIR));
     for (const auto& grant : grants) {
         if (!grant.is_written()) {
             GLOVE_CHECK(out.add(grant.target, grant.pin, grant.is_directory()));
