@@ -126,7 +126,9 @@ auto session_filesystems::take_mount(const granted_path& of) -> result<sys::uniq
     const auto found = std::ranges::find(written_, of.alias, &written::alias);
     if (found == written_.end())
         return fail(errc::wrong_state, "files.mount", "nothing was made for " + of.alias);
-    return found->files.take_mount();
+    // A file stands alone in the directory that holds its copy.
+    return found->files.take_mount(of.is_directory() ? ""
+                                                     : std::string{container::single_file_name});
 }
 
 auto session_filesystems::home() const -> result<sys::unique_fd> {
