@@ -1,9 +1,13 @@
 // The agent's environment starts empty. It gets the managed names below, the terminal and language
 // settings of the caller, and what the operator named; nothing else of the caller's environment.
+// A managed session's has nothing of the service's.
 #include "container/listeners.hpp"
+#include "container/plan_parts.hpp"
 #include <algorithm>
 #include <array>
-#include <glove/container/plan.hpp>
+#include <glove/base/ascii.hpp>
+#include <glove/base/text.hpp>
+#include <glove/container/session_plan.hpp>
 
 namespace glove::container {
 
@@ -38,6 +42,20 @@ struct hint {
 }
 [[nodiscard]] auto proxy_url() -> std::string {
     return "http://127.0.0.1:" + std::to_string(proxy_port);
+}
+
+[[nodiscard]] auto set(std::string_view name, std::string_view value) -> std::string {
+    return std::string{name}.append("=").append(value);
+}
+
+// What programs learn of the proxy by, where nothing was `named`.
+void add_proxy(std::vector<std::string>& out, const std::vector<std::string_view>& named) {
+    const auto url = proxy_url();
+    for (const auto name : proxy_names)
+        if (std::ranges::count(named, name) == 0)
+            out.push_back(set(name, name == "NO_PROXY" || name == "no_proxy" ? no_proxy : url));
+    for (const auto& row : proxy_hints())
+        if (std::ranges::count(named, row.name) == 0) out.push_back(set(row.name, row.value));
 }
 
 // How the caller's terminal and language look; harmless, and wrong output without them.
@@ -87,13 +105,35 @@ constexpr std::array<std::string_view, 18> inherited_names{
     return out.append(search_path);
 }
 
+// Which no policy sets for a session, in either case of letters.
+constexpr std::array<std::string_view, 6> session_names{
+    "HOME", "TMPDIR", "GLOVE_SANDBOXED", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"};
+
+[[nodiscard]] auto same_letters(std::string_view a, std::string_view b) -> bool {
+    return std::ranges::equal(a, b, {}, to_lower, to_lower);
+}
+
+[[nodiscard]] auto check_entry(std::string_view entry, std::string_view name) -> result<> {
+    if (name.empty() || name.size() == entry.size() || entry.contains('\0'))
+        return fail(errc::invalid_input, "session.environment",
+                    printable(entry.substr(0, 64)) + " is no NAME=VALUE");
+    if (std::ranges::any_of(session_names,
+                            [&](std::string_view own) { return same_letters(own, name); }))
+        return fail(errc::invalid_input, "session.environment",
+                    printable(name) + ": this name is set by Glove",
+                    "take it out of the policy's environment");
+    if (entry.size() >= longest_argument)
+        return fail(errc::limit_exceeded, "session.environment",
+                    printable(name) + " has more than " + std::to_string(longest_argument - 1) +
+                        " bytes with its name",
+                    "put the value into a file that is granted");
+    return {};
+}
+
 } // namespace
 
 auto make_environment(const char* const* outer, const profile& wish, const user_identity& user,
                       std::string_view shell) -> result<std::vector<std::string>> {
-    const auto set = [](std::string_view name, std::string_view value) {
-        return std::string{name}.append("=").append(value);
-    };
     std::vector<std::string> out{
         set("PATH", path_of(wish)),  set("HOME", home_directory), set("TMPDIR", "/tmp"),
         set("USER", user.name()),    set("LOGNAME", user.name()), set("SHELL", shell),
@@ -123,12 +163,32 @@ auto make_environment(const char* const* outer, const profile& wish, const user_
         out.emplace_back(variable);
     }
     if (!has_terminal) out.push_back(set("TERM", "xterm-256color"));
-    if (!egress) return out;
-    const auto url = proxy_url();
-    for (const auto name : proxy_names)
-        out.push_back(set(name, name == "NO_PROXY" || name == "no_proxy" ? no_proxy : url));
-    for (const auto& row : proxy_hints())
-        if (std::ranges::count(named, row.name) == 0) out.push_back(set(row.name, row.value));
+    if (egress) add_proxy(out, named);
+    return out;
+}
+
+auto session_environment(const std::vector<std::string>& wished, bool online)
+    -> result<std::vector<std::string>> {
+    std::vector<std::string> out{set("HOME", home_directory), set("TMPDIR", "/tmp"),
+                                 set("GLOVE_SANDBOXED", "1")};
+    std::vector<std::string_view> named;
+    for (const auto& entry : wished) {
+        const auto name = std::string_view{entry}.substr(0, entry.find('='));
+        GLOVE_CHECK(check_entry(entry, name));
+        if (std::ranges::count(named, name) != 0)
+            return fail(errc::invalid_input, "session.environment",
+                        printable(name) + " is given more than once");
+        named.push_back(name);
+        out.push_back(entry);
+    }
+    const std::string_view agent = user_identity{.uid = session_user}.name();
+    const std::pair<std::string_view, std::string_view> defaults[] = {
+        {"PATH", search_path}, {"TERM", "xterm-256color"}, {"USER", agent},
+        {"LOGNAME", agent},    {"SHELL", login_shell()},
+    };
+    for (const auto& [name, value] : defaults)
+        if (std::ranges::count(named, name) == 0) out.push_back(set(name, value));
+    if (online) add_proxy(out, named);
     return out;
 }
 

@@ -2,10 +2,9 @@
 // over what must not be reached.
 #include "container/grants.hpp"
 #include "container/listeners.hpp"
+#include "container/plan_parts.hpp"
 #include "container/protect.hpp"
-#include "container/tree.hpp"
 #include <algorithm>
-#include <array>
 #include <sys/stat.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
@@ -14,33 +13,6 @@ namespace glove::container {
 
 namespace {
 
-struct scratch_place {
-    std::string_view path;
-    ::mode_t permissions;
-};
-constexpr std::array scratch_places{
-    scratch_place{home_directory, 0700}, scratch_place{"/tmp", 01777},
-    scratch_place{"/var/tmp", 01777},    scratch_place{"/run", 0755},
-    scratch_place{"/dev/shm", 01777},
-};
-constexpr std::array device_nodes{"/dev/null",   "/dev/zero",    "/dev/full",
-                                  "/dev/random", "/dev/urandom", "/dev/tty"};
-struct fixed_link {
-    const char* path;
-    const char* target;
-};
-constexpr std::array device_links{
-    fixed_link{"/dev/fd", "/proc/self/fd"},
-    fixed_link{"/dev/stdin", "/proc/self/fd/0"},
-    fixed_link{"/dev/stdout", "/proc/self/fd/1"},
-    fixed_link{"/dev/stderr", "/proc/self/fd/2"},
-    fixed_link{"/dev/ptmx", "pts/ptmx"},
-    fixed_link{"/etc/mtab", "/proc/self/mounts"},
-    fixed_link{"/var/run", "/run"},
-};
-// Directories the kernel's own file systems are mounted on.
-constexpr std::array mount_points{"/proc", "/dev/pts"};
-
 constexpr std::size_t guard_walk_limit = 1024; // directory entries, all read-only grants together
 
 [[nodiscard]] auto holder_of(const std::vector<located_grant>& grants, std::string_view path)
@@ -48,17 +20,6 @@ constexpr std::size_t guard_walk_limit = 1024; // directory entries, all read-on
     const auto found = std::ranges::find_if(
         grants, [&](const auto& g) { return !g.is_shown && sys::holds(g.where.real, path); });
     return found == grants.end() ? nullptr : &*found;
-}
-
-// Covers whatever stands at the path when it is mounted; pinned so that it is known what was seen.
-[[nodiscard]] auto guard_over(std::string path) -> result<tree_entry> {
-    GLOVE_TRY(auto pin, sys::pin(path, sys::follow::never));
-    GLOVE_TRY(const auto facts, sys::inspect(pin));
-    return tree_entry{.path = std::move(path),
-                      .kind = entry_kind::mask,
-                      .origin = origin::guarded,
-                      .identity = facts.identity,
-                      .pin = std::move(pin)};
 }
 
 [[nodiscard]] auto add_hidden(tree_builder& tree, const std::vector<located_grant>& grants,
@@ -138,18 +99,6 @@ void add_grants(tree_builder& tree, std::vector<located_grant>& grants) {
                           .text = target});
 }
 
-// Where /home or /tmp is a link of the host that a grant brought in, the private place goes to
-// where the link leads: nothing is ever made through a link, which could lead out of the new root.
-[[nodiscard]] auto behind_links(const tree_builder& tree, const std::string& path)
-    -> result<std::string> {
-    for (auto up = path; up != "/"; up = sys::parent_of(up)) {
-        if (!tree.is_link(up)) continue;
-        GLOVE_TRY(const auto target, resolve(up));
-        return target.real + path.substr(up.size());
-    }
-    return path;
-}
-
 // In the place of the private home.
 [[nodiscard]] auto kept_home_entry(const kept_home& home, std::string path) -> result<tree_entry> {
     tree_entry out{.path = std::move(path),
@@ -197,25 +146,6 @@ void add_grants(tree_builder& tree, std::vector<located_grant>& grants) {
     return {};
 }
 
-[[nodiscard]] auto add_devices(tree_builder& tree) -> result<> {
-    for (const auto* const node : device_nodes) {
-        GLOVE_TRY(auto pin, sys::pin(node, sys::follow::no));
-        GLOVE_TRY(const auto facts, sys::inspect(pin));
-        tree.add({.path = node,
-                  .kind = entry_kind::device,
-                  .text = node,
-                  .identity = facts.identity,
-                  .pin = std::move(pin)});
-    }
-    for (const auto& link : device_links)
-        tree.add({.path = link.path, .kind = entry_kind::link, .text = link.target});
-    return {};
-}
-
-[[nodiscard]] auto login_shell() -> std::string_view {
-    return sys::exists("/bin/bash") ? "/bin/bash" : "/bin/sh";
-}
-
 // A name with a slash is taken as it is; another is looked for along the agent's own PATH.
 [[nodiscard]] auto candidates(const std::string& program, const std::vector<std::string>& first)
     -> std::vector<std::string> {
@@ -236,21 +166,6 @@ constexpr std::uint64_t largest_page = 64UL * 1024;
 [[nodiscard]] auto ram_bytes() -> std::uint64_t {
     struct ::sysinfo info{};
     return ::sysinfo(&info) == 0 ? std::uint64_t{info.totalram} * info.mem_unit : 0;
-}
-
-// A /proc or /sys that somebody mounted below a system place, for a chroot perhaps, is not the
-// system's.
-[[nodiscard]] auto cover_kernel_mounts(tree_builder& tree, const std::vector<tree_entry>& system,
-                                       const mount_table& mounts) -> result<> {
-    for (const auto& entry : system) {
-        if (entry.kind != entry_kind::bind) continue;
-        for (const auto& mount : mounts.below(entry.path)) {
-            if (!is_kernel_filesystem(mount.type)) continue;
-            GLOVE_TRY(auto mask, guard_over(mount.path));
-            tree.add(std::move(mask));
-        }
-    }
-    return {};
 }
 
 [[nodiscard]] auto check_least(std::string flag, std::optional<std::uint64_t> bytes) -> result<> {
@@ -290,10 +205,7 @@ constexpr std::uint64_t largest_page = 64UL * 1024;
     else out.work_directory = home_directory;
     add_grants(tree, grants);
     GLOVE_CHECK(add_scratch(tree, wish.home));
-    GLOVE_CHECK(add_devices(tree));
-    for (const auto* const point : mount_points) tree.add({.path = point});
-    for (auto& file : identity_files(out.user, login_shell(), out.bridge ? &*out.bridge : nullptr))
-        tree.add(std::move(file));
+    GLOVE_CHECK(add_own_places(tree, out));
     for (auto& entry : system) tree.add(std::move(entry));
     if (!out.listeners.empty()) {
         GLOVE_TRY(const auto run, behind_links(tree, "/run"));

@@ -20,6 +20,11 @@ struct path_order {
     }
 };
 
+// Whether something that Glove has not made is put at the place: no mount point is made inside.
+[[nodiscard]] constexpr auto is_of_elsewhere(entry_kind kind) noexcept -> bool {
+    return kind == entry_kind::bind || kind == entry_kind::mounted;
+}
+
 // Guarantees: a parent precedes what it holds; no path twice; nothing below a mask.
 class tree_builder {
 public:
@@ -31,7 +36,7 @@ public:
     [[nodiscard]] auto covered(std::string_view path) const -> bool {
         for (auto at = std::string{path}; at != "/"; at = sys::parent_of(at))
             if (const auto found = entries_.find(at);
-                found != entries_.end() && found->second.kind == entry_kind::bind)
+                found != entries_.end() && is_of_elsewhere(found->second.kind))
                 return true;
         return false;
     }

@@ -19,8 +19,8 @@ using json = wire::json::writer;
 
 [[nodiscard]] auto kind_name(entry_kind kind) -> std::string_view {
     constexpr std::string_view names[] = {"directory", "link",    "file", "bind",
-                                          "device",    "scratch", "mask"};
-    static_assert(std::size(names) == static_cast<std::size_t>(entry_kind::mask) + 1);
+                                          "device",    "scratch", "mask", "mounted"};
+    static_assert(std::size(names) == static_cast<std::size_t>(entry_kind::mounted) + 1);
     return names[static_cast<std::size_t>(kind)];
 }
 

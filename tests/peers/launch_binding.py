@@ -121,12 +121,38 @@ def full():
     return out
 
 
+def prepared():
+    """What the host makes of the plan of its own tests."""
+    out = small()
+    out["limits"] = dict(zip(LIMITS, (1000, 67108864, 16, 2000, 4194304, 1048576)))
+    out["environment"] = ["PATH=/usr/bin:/bin", "TERM=xterm-256color"]
+    out["read_only_paths"] = ["/opt/runtime"]
+    out["has_home"] = True
+    out["work_directory"] = "/workspace"
+    out["arguments"] = ["/usr/bin/tool", "--version"]
+    own = {"partition": "__scratch", "quota": 3145728, "writable": True}
+    out["mounts"] = scratch(3145728) + [
+        {"alias": "__runtime_home_codex", "target": "/home/agent", "directory": True, **own},
+        {"alias": "site", "target": "/workspace/exposures/site", "partition": "site", "quota": 1048576, "writable": True,
+         "directory": True, "source": {"device": 8, "inode": 9, "mode": 0o040755}},
+        {"alias": "proj", "target": "/workspace/exposures/proj", "directory": False,
+         "source": {"device": 8, "inode": 10, "mode": 0o100644}},
+        {"alias": "library:sage-core", "target": "/opt/sage/libraries/" + "f" * 64 + ".json", "directory": False,
+         "source": {"device": 8, "inode": 11, "mode": 0o100600}, "projection": ("f" * 64, "sage-core", "libraries")},
+        {"alias": "secret:codex-token", "target": "/home/agent/.codex/auth.json", "directory": False,
+         "source": {"device": 8, "inode": 12, "mode": 0o100600}, "secret": ("codex-token", "codex"), **own},
+    ]
+    out["egress"] = ("model-only", [("api.example.com", 443, False)])
+    return out
+
+
 EGRESS = ("models", [("b.example", 443, False), ("a.example", 8443, True), ("a.example", 443, False)])
 TOKEN = "0123456789abcdef"
 
 
 def digests():
-    return {"small": profile_digest(small()), "full": profile_digest(full()), "egress": egress_digest(*EGRESS),
+    return {"small": profile_digest(small()), "full": profile_digest(full()),
+            "prepared": profile_digest(prepared()), "egress": egress_digest(*EGRESS),
             "token": token_digest("a" * 64, TOKEN)}
 
 

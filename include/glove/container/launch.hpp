@@ -44,6 +44,8 @@ struct launch_request {
     sys::unique_fd* bridge = nullptr; // the bridge's end of its channel, of a plan with one; taken
     argument_area arguments;
     control_group* group = nullptr; // which init enters before anything else; borrowed
+    // The cgroup.procs of another group, open for writing, for the same.
+    std::optional<sys::fd_ref> entry{};
     std::optional<terminal_request> terminal{};
     ::rlimit open_files{}; // limits the agent gets back, see `raise_open_files`
 };
@@ -91,6 +93,9 @@ public:
     [[nodiscard]] auto hear_stop() -> result<>;
     // Ends every process of the namespace at once.
     [[nodiscard]] auto kill() -> result<>;
+    // The same from any thread, as long as the object stays where it is. What the last news is then
+    // called an error, because nobody here knows who ended init.
+    [[nodiscard]] auto end() const -> result<>;
     // Readable when `read_news` will not block.
     [[nodiscard]] auto news() const noexcept -> sys::fd_ref { return control_; }
     // How the agent ended, or which step refused; empty when it has only started. Before it tells

@@ -22,7 +22,9 @@ namespace glove::container {
 
 struct session_launch {
     const container::plan* plan = nullptr; // outlives what is launched
-    sys::fd_ref entry;                     // of the session's control group (session_group::entry)
+    // Of the session's control group (session_group::entry). Without one it stays in the
+    // launcher's.
+    std::optional<sys::fd_ref> entry = {};
     std::uint16_t rows = 24, columns = 80; // of its terminal, which is all three streams
     sys::unique_fd* bridge = nullptr;      // the bridge's end of its channel, of a plan with one
 };
@@ -40,7 +42,8 @@ struct launched_session {
 
 class launcher {
 public:
-    // While the calling process has one thread and holds no key yet. Steps: launcher.*.
+    // While the calling process has one thread and holds no key yet. It ends when the thread that
+    // called does. Steps: launcher.*.
     [[nodiscard]] static auto start() -> result<launcher>;
     launcher(launcher&&) noexcept;
     ~launcher();

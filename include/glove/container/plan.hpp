@@ -25,6 +25,7 @@ enum class entry_kind : std::uint8_t {
     device,    // a pinned device node of the host
     scratch,   // private writable directory
     mask,      // an unreadable empty stand-in over something inside a grant
+    mounted,   // a detached mount, which `pin` is; without one, `text` names what is lent
 };
 
 enum class origin : std::uint8_t {
@@ -57,8 +58,13 @@ struct protected_path {
 };
 
 struct user_identity {
-    ::uid_t uid = 0;
+    ::uid_t uid = 0; // as the agent sees them
     ::gid_t gid = 0;
+    // As whoever writes the maps sees them; empty: by the same numbers.
+    std::optional<::uid_t> outside_uid = {};
+    std::optional<::gid_t> outside_gid = {};
+    [[nodiscard]] auto outer_uid() const noexcept -> ::uid_t { return outside_uid.value_or(uid); }
+    [[nodiscard]] auto outer_gid() const noexcept -> ::gid_t { return outside_gid.value_or(gid); }
     [[nodiscard]] auto name() const noexcept -> std::string_view {
         return uid == 0 ? "root" : "agent";
     }
@@ -100,6 +106,8 @@ struct plan {
     std::optional<ssh_agent_plan> ssh_agent;
     container::limits limits;
     scratch_budget scratch;
+    // A detached mount of a tmpfs, in whose size nobody has a say here, in place of a new one.
+    sys::unique_fd scratch_mount;
     // The bounded search for FIFOs did not see every entry of every grant.
     bool guard_search_complete = true;
     // What stays as it is, and what must not appear; in tree order.
@@ -117,6 +125,9 @@ struct plan {
 };
 
 inline constexpr std::string_view home_directory = "/home/agent";
+// The one thing that `plan::scratch_mount` may hold: a directory of files that are lent, each of
+// which can be put at a place inside. The directory itself cannot be seen there.
+inline constexpr std::string_view lent_directory = ".glove";
 inline constexpr std::string_view listener_directory = "/run/glove";
 // Connections that wait to be accepted; a further one waits in connect(2).
 inline constexpr int listener_backlog = 16;

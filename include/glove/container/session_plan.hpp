@@ -17,15 +17,33 @@
 
 namespace glove::container {
 
+// Who runs inside, and its group.
+inline constexpr ::uid_t session_user = 1000;
+inline constexpr ::gid_t session_user_group = 1000;
+
+// The kernel takes no longer string, its end included, as an argument or a variable.
+inline constexpr std::size_t longest_argument = 128UL << 10;
+
 // A mount of exactly what the descriptor leads to, below no other, without set-id programs and
-// devices; a directory's submounts are not in it. Steps: mount.clone, mount.restrict.
+// devices; a directory's submounts are not in it. Where the kernel would have to show what other
+// mounts cover (in a user namespace), a directory that has some is refused by their name. What
+// leads into a mount that stands nowhere itself cannot be mounted once more by kernels before 6.15:
+// see `session_mount::lent`. Steps: mount.clone, mount.restrict.
 [[nodiscard]] auto detached_mount(sys::fd_ref of, access mode) -> result<sys::unique_fd>;
 
 struct session_mount {
-    std::string target;   // absolute, in its shortest form
+    // Absolute, in its shortest form. Below another mount something of the same type must be there
+    // already; everywhere else its place is made.
+    std::string target;
     sys::unique_fd mount; // detached; taken into the sandbox by the launch
     access mode = access::read;
     bool directory = false;
+    // In place of a mount: the name of a regular file in the directory `lent_directory` of the
+    // scratch file system, which nobody inside can reach by another name.
+    std::string lent = {};
+    // Where on the host the content of a mount is, when it is the host's own: what waits there for
+    // a connection (sockets, FIFOs) is covered.
+    std::string source = {};
 };
 
 struct session_wish {
@@ -34,13 +52,21 @@ struct session_wish {
     std::vector<std::string> environment; // NAME=VALUE; Glove adds its own
     std::string work_directory;
     std::vector<session_mount> mounts; // in any order; one inside of another stands on top of it
-    sys::unique_fd scratch;            // a detached, empty tmpfs (session_files.hpp)
+    // A detached tmpfs, empty but for `lent_directory` (session_files.hpp). The descriptors that
+    // the service has of it stay good for reading and writing, before, during and after.
+    sys::unique_fd scratch;
     std::optional<bridge_plan> bridge; // of an online session; without one it is sealed
 };
 
-// Steps: session.target (two with the same target, or a place that Glove provides itself and does
-// not let anybody mount on: /proc, /dev, /run, /etc),
-// session.environment, and those of a plan.
+// Its environment: what was wished, what Glove sets, and PATH, TERM, USER, LOGNAME and SHELL where
+// nothing was wished. Glove's own are HOME, TMPDIR, GLOVE_SANDBOXED and the three variables of a
+// proxy, in either case of letters. Step: session.environment.
+[[nodiscard]] auto session_environment(const std::vector<std::string>& wished, bool online)
+    -> result<std::vector<std::string>>;
+
+// Steps: session.target (two with the same target, or one that is, holds or lies in a place that
+// Glove provides itself: /proc, /dev, /run, /etc; or is or holds /tmp, /var/tmp or the home),
+// session.mount, session.scratch, session.command, session.environment, and those of a plan.
 [[nodiscard]] auto make_session_plan(session_wish wish) -> result<plan>;
 
 } // namespace glove::container

@@ -1,7 +1,8 @@
-// A child that this process owns. Identity is the pidfd, never the number.
+// A process that this process owns: a child, or one that somebody else reaps. Identity is the
+// pidfd, never the number.
 //
-// Guarantees: dropping the object kills the child and reaps it; a signal can never reach another
-// process that took over the number.
+// Guarantees: dropping the object kills the process and waits for its end, and a child is reaped; a
+// signal can never reach another process that took over the number.
 #pragma once
 #include <csignal>
 #include <glove/base/error.hpp>
@@ -15,6 +16,12 @@ public:
     // `leads`: its number, when it leads a process group.
     explicit child_process(unique_fd pidfd, ::pid_t leads = 0) noexcept
         : pidfd_{std::move(pidfd)}, leads_{leads} {}
+    // It is not a child of this process: how it ended is not told.
+    [[nodiscard]] static auto reaped_elsewhere(unique_fd pidfd) noexcept -> child_process {
+        child_process out{std::move(pidfd)};
+        out.elsewhere_ = true;
+        return out;
+    }
     child_process(child_process&&) noexcept = default;
     auto operator=(child_process&&) -> child_process& = delete;
     ~child_process();
@@ -27,12 +34,13 @@ public:
     [[nodiscard]] auto signal_group(int number) const -> result<>;
     // Whether `wait` would not block. Reaps nothing.
     [[nodiscard]] auto has_ended() const -> result<bool>;
-    // Blocks until the child has ended, and reaps it. Call once.
+    // Blocks until it has ended, and reaps it; of what is reaped elsewhere nothing is told. Once.
     [[nodiscard]] auto wait() -> result<::siginfo_t>;
 
 private:
     unique_fd pidfd_;
     ::pid_t leads_;
+    bool elsewhere_ = false;
 };
 
 } // namespace glove::sys

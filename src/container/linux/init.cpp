@@ -61,7 +61,7 @@ auto seal_descriptors(setup_state& state) noexcept -> failure {
         return outcome(false, call::dup3);
     if (bridge >= 0 && ::dup3(bridge, bridge_descriptor, O_CLOEXEC) < 0)
         return outcome(false, call::dup3);
-    return outcome(close_but_channels(plan), call::close_range);
+    return outcome(close_but_kept(plan), call::close_range);
 }
 
 auto await_maps(setup_state&) noexcept -> failure {

@@ -1,9 +1,11 @@
 // Makes the namespaces, writes the id maps, and speaks with init over the control channel.
 #include "container/linux/control_channel.hpp"
+#include "container/linux/launch_parts.hpp"
 #include "container/linux/namespaces.hpp"
 #include "container/linux/protocol.hpp"
 #include "container/linux/seccomp_bpf.hpp"
 #include "container/linux/steps.hpp"
+#include "container/tree.hpp"
 #include "sys/syscalls.hpp"
 #include <algorithm>
 #include <cstring>
@@ -27,6 +29,8 @@ struct prepared_launch {
     std::vector<bridge_socket> sockets;
     std::vector<bridge_domain> domains;
     std::vector<listener_setup> listeners;
+    std::vector<sys::unique_fd> moved; // mounts whose numbers were too low
+    std::vector<int> kept;
     setup_plan child{};
     const plan* source = nullptr;
 };
@@ -52,18 +56,34 @@ public:
         return !nearest_.empty() && sys::holds(nearest_, path);
     }
     void after(const tree_entry& entry) {
-        if (entry.kind == entry_kind::bind && !covers(entry.path)) nearest_ = entry.path;
+        if (is_of_elsewhere(entry.kind) && !covers(entry.path)) nearest_ = entry.path;
     }
 
 private:
     std::string_view nearest_;
 };
 
-[[nodiscard]] auto operations(const plan& source) -> std::vector<tree_operation> {
-    std::vector<tree_operation> out;
+// The number under which init finds a mount until it has put it in its place.
+[[nodiscard]] auto keep_mount(prepared_launch& out, sys::fd_ref mount) -> result<int> {
+    int number = mount.get();
+    if (number < first_kept_descriptor) {
+        sys::unique_fd moved{::fcntl(number, F_DUPFD_CLOEXEC, first_kept_descriptor)};
+        if (!moved) return fail_os("launch.mounts");
+        number = out.moved.emplace_back(std::move(moved)).get();
+    }
+    out.kept.push_back(number);
+    return number;
+}
+
+[[nodiscard]] auto add_operations(prepared_launch& to, const plan& source) -> result<> {
+    auto& out = to.tree;
     out.reserve(source.tree.size());
     host_cover cover;
     for (const auto& entry : source.tree) {
+        int mount = -1;
+        if (entry.kind == entry_kind::mounted && entry.pin) {
+            GLOVE_TRY(mount, keep_mount(to, entry.pin));
+        }
         out.push_back({
             .kind = entry.kind,
             .path = entry.path.c_str() + 1,
@@ -75,10 +95,11 @@ private:
             .make_point = !cover.covers(entry.path),
             .may_vanish = entry.origin == origin::guarded,
             .identity = entry.identity,
+            .mount = mount,
         });
         cover.after(entry);
     }
-    return out;
+    return {};
 }
 
 // The open flags of the streams that are /dev/null; -1 for every other.
@@ -170,11 +191,16 @@ private:
 }
 
 [[nodiscard]] auto prepare(const launch_request& request, int control)
-    -> std::unique_ptr<prepared_launch> {
+    -> result<std::unique_ptr<prepared_launch>> {
     auto out = std::make_unique<prepared_launch>();
     const auto& source = *request.plan;
     out->source = &source;
-    out->tree = operations(source);
+    GLOVE_CHECK(add_operations(*out, source));
+    int root = -1;
+    if (source.scratch_mount) {
+        GLOVE_TRY(root, keep_mount(*out, source.scratch_mount));
+    }
+    std::ranges::sort(out->kept);
     out->programs = pointers(source.programs);
     out->argv = pointers(source.argv);
     out->environment = pointers(source.environment);
@@ -185,6 +211,8 @@ private:
         .streams = request.streams,
         .nothing = null_streams(request.streams),
         .control = control,
+        .kept = out->kept,
+        .root = root,
         .tree = out->tree.data(),
         .tree_size = static_cast<std::uint32_t>(out->tree.size()),
         .scratch_bytes = out->scratch_bytes.c_str(),
@@ -202,7 +230,9 @@ private:
         .listeners = out->listeners,
         .listener_place =
             source.listener_place.empty() ? nullptr : source.listener_place.c_str() + 1,
-        .host_root = source.user.uid == 0,
+        // In the namespace of the one who asks, and perhaps further out: from there nobody can
+        // tell.
+        .host_root = source.user.outer_uid() == 0,
         .arguments = request.arguments.begin,
         .arguments_size = request.arguments.size,
     };
@@ -215,6 +245,14 @@ private:
     return clone_into_namespaces(
         [](const void* given) noexcept { run_init(*static_cast<const setup_plan*>(given)); },
         &plan);
+}
+
+// In one piece: the kernel takes each write for a process of its own.
+[[nodiscard]] auto enter_group(sys::fd_ref entry, ::pid_t init) -> result<> {
+    const auto number = std::to_string(init);
+    if (::write(entry.get(), number.data(), number.size()) != static_cast<ssize_t>(number.size()))
+        return fail_os("launch.group", errno, "write cgroup.procs");
+    return {};
 }
 
 // Why the program itself could not be started; everything before it is in force by then.
@@ -296,6 +334,8 @@ auto running::kill() -> result<> {
     return init_.signal(SIGKILL);
 }
 
+auto running::end() const -> result<> { return init_.signal(SIGKILL); }
+
 auto running::accept_listener(sys::unique_fd came, std::size_t index) -> result<sys::unique_fd> {
     if (index >= listeners_due_.size() || !listeners_due_[index])
         return fail(errc::not_permitted, "launch.listener", "what came is no socket of the plan");
@@ -340,12 +380,36 @@ auto running::layers() const -> std::vector<layer> {
     return out;
 }
 
-auto launch(const launch_request& request) -> result<running> {
+started_init::started_init(sys::child_process made, sys::unique_fd channel,
+                           std::unique_ptr<prepared_launch> memory)
+    : init{std::move(made)}, control{std::move(channel)}, keep{std::move(memory)} {}
+started_init::started_init(started_init&&) noexcept = default;
+started_init::~started_init() = default;
+
+auto running_elsewhere(const plan& of, sys::child_process init, sys::unique_fd control) -> running {
+    auto known = std::make_unique<prepared_launch>();
+    known->source = &of;
+    known->child.terminal.wanted = true;
+    return running{std::move(init), std::move(control), std::move(known)};
+}
+
+auto known_step(std::string_view word) -> std::string_view {
+    constexpr std::string_view own[] = {
+        "launch.bridge", "launch.control_channel", "launch.mounts", "launch.namespaces",
+        "launch.group",  "launch.id_maps",         "launch.order",  exec_step,
+        "launcher.fork", "launcher.plan"};
+    if (const auto* at = std::ranges::find(own, word); at != std::end(own)) return *at;
+    const auto steps = setup_steps();
+    const auto at = std::ranges::find(steps, word, &setup_step::name);
+    return at == steps.end() ? std::string_view{} : at->name;
+}
+
+auto start_init(const launch_request& request) -> result<started_init> {
     if (request.plan->bridge.has_value() != (request.bridge != nullptr))
         return fail(errc::wrong_state, "launch.bridge", "a bridge and its channel go together");
     GLOVE_TRY(auto ends, sys::message_channel("launch.control_channel"));
     auto& [ours, theirs] = ends;
-    auto keep = prepare(request, theirs.get());
+    GLOVE_TRY(auto keep, prepare(request, theirs.get()));
     const auto child = clone_init(keep->child);
     if (child.pid < 0) {
         auto problem = fail_os("launch.namespaces", errno, "clone3");
@@ -356,6 +420,7 @@ auto launch(const launch_request& request) -> result<running> {
     theirs = {};
     if (request.bridge != nullptr) *request.bridge = {};
     if (request.group != nullptr) GLOVE_CHECK(request.group->admit(child.pid));
+    if (request.entry) GLOVE_CHECK(enter_group(*request.entry, child.pid));
     if (auto mapped = write_id_maps(child.pid, request.plan->user); !mapped) {
         // The maps of an init that has ended cannot be written: then why it ended is the reason.
         news_message news{};
@@ -368,7 +433,12 @@ auto launch(const launch_request& request) -> result<running> {
     // A child that already failed has closed its end; `collect` tells why.
     if (auto told = send_order(ours, order::maps_written); !told && !is_hang_up(told.error().os))
         return std::unexpected(std::move(told).error());
-    return running{std::move(init), std::move(ours), std::move(keep)};
+    return started_init{std::move(init), std::move(ours), std::move(keep)};
+}
+
+auto launch(const launch_request& request) -> result<running> {
+    GLOVE_TRY(auto started, start_init(request));
+    return running{std::move(started.init), std::move(started.control), std::move(started.keep)};
 }
 
 auto check_identity() -> result<> {

@@ -4,6 +4,7 @@
 #include "container/linux/steps.hpp"
 #include "sys/syscalls.hpp"
 #include <cerrno>
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -76,6 +77,29 @@ struct mount_place {
     const scoped tree{clone_tree(source.directory, source.name)};
     if (!tree) return broken(call::open_tree);
     return attach(tree.get(), place, attributes);
+}
+
+struct directory_record { // linux_dirent64, which glibc keeps to itself
+    std::uint64_t inode;
+    std::int64_t offset;
+    std::uint16_t size;
+    std::uint8_t type;
+    char name[1];
+};
+
+// Every name of an open directory with its type (DT_*), until `body` fails.
+template<class Body> [[nodiscard]] auto each_name(int listing, Body body) noexcept -> failure {
+    alignas(directory_record) char buffer[8192];
+    for (;;) {
+        const auto got = ::syscall(SYS_getdents64, listing, buffer, sizeof buffer);
+        if (got < 0) return broken(call::getdents64);
+        if (got == 0) return {};
+        for (long at = 0; at < got;) {
+            const auto* const record = reinterpret_cast<const directory_record*>(buffer + at);
+            at += record->size;
+            if (const auto bad = body(record->name, record->type); bad.os != 0) return bad;
+        }
+    }
 }
 
 [[nodiscard]] inline auto set_option(int fs, const char* key, const char* value) noexcept -> bool {

@@ -1,7 +1,8 @@
 // Builds the root file system inside the new mount namespace.
 //
-// Guarantees: one tmpfs of bounded size and inode count holds everything private; every source is
-// the inode that the parent pinned, reached without following a link and compared by device, inode
+// Guarantees: one tmpfs of bounded size and inode count holds everything private; what comes as a
+// mount is put in place as it is, by descriptor; every other source is the inode that the parent
+// pinned, reached without following a link and compared by device, inode
 // and type on the descriptor that is then mounted; every name that is made is the last component in
 // a directory that was opened beneath the new root without following a link, so nothing is ever
 // made in the host's tree; all clones are private, so that later mounts of the host do not appear
@@ -10,6 +11,7 @@
 // Runs between clone and exec: system calls only.
 #include "container/linux/mount_calls.hpp"
 #include <cstring>
+#include <linux/magic.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -157,10 +159,34 @@ auto add_mask(setup_state& state, const tree_operation& op, mount_place) noexcep
     return put_mask(state, {target.get(), ""}, type_of(now) == S_IFDIR);
 }
 
+// A mount that stood nowhere, or a file that was lent in the root file system. Where it is to stand
+// is of the same type, and no link.
+auto add_mounted(setup_state& state, const tree_operation& op, mount_place place) noexcept
+    -> failure {
+    const scoped tree{op.mount >= 0 ? op.mount : clone_tree(state.lent, op.text)};
+    if (!tree) return broken(call::open_tree);
+    struct ::statx source{};
+    if (::statx(tree.get(), "", AT_EMPTY_PATH, STATX_TYPE, &source) != 0)
+        return broken(call::statx);
+    if (type_of(source) != (op.is_directory ? S_IFDIR : S_IFREG))
+        return {.os = ESTALE, .where = call::statx};
+    const auto attributes = MOUNT_ATTR_NODEV | (op.writable ? 0U : MOUNT_ATTR_RDONLY);
+    if (op.make_point) {
+        if (const auto bad = make_point(op, place); bad.os != 0) return bad;
+        return attach(tree.get(), place, attributes);
+    }
+    const scoped target{open_without_links(state.root, op.path)};
+    if (!target) return broken(call::openat2);
+    struct ::statx now{};
+    if (::statx(target.get(), "", AT_EMPTY_PATH, STATX_TYPE, &now) != 0) return broken(call::statx);
+    if (type_of(now) != type_of(source)) return {.os = ENOTDIR, .where = call::statx};
+    return attach(tree.get(), {target.get(), ""}, attributes);
+}
+
 using add_fn = failure (*)(setup_state&, const tree_operation&, mount_place) noexcept;
 constexpr add_fn add_by_kind[] = {add_directory, add_link,    add_file, add_bind,
-                                  add_device,    add_scratch, add_mask};
-static_assert(std::size(add_by_kind) == static_cast<std::size_t>(entry_kind::mask) + 1);
+                                  add_device,    add_scratch, add_mask, add_mounted};
+static_assert(std::size(add_by_kind) == static_cast<std::size_t>(entry_kind::mounted) + 1);
 
 // A size that the kernel does not hold is no limit.
 auto check_size(const setup_state& state) noexcept -> failure {
@@ -171,9 +197,47 @@ auto check_size(const setup_state& state) noexcept -> failure {
     return {.os = ERANGE, .where = call::fstatfs};
 }
 
-} // namespace
+// A root that somebody else wrote to would be more than Glove's own.
+[[nodiscard]] auto holds_only_what_is_lent(int root) noexcept -> failure {
+    const scoped listing{::openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+    if (!listing) return broken(call::openat);
+    return each_name(listing.get(), [](const char* name, unsigned char) noexcept -> failure {
+        const bool known =
+            std::strcmp(name, ".") == 0 || std::strcmp(name, "..") == 0 || lent_directory == name;
+        return known ? failure{} : failure{.os = ENOTEMPTY, .where = call::getdents64};
+    });
+}
 
-failure mount_root(setup_state& state) noexcept {
+// Both are on top of the old root: it always exists, and absolute paths still lead to the old tree.
+[[nodiscard]] auto put_over_root(int mount) noexcept -> failure {
+    return outcome(sys::move_mount(mount, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH) == 0,
+                   call::move_mount);
+}
+
+// The mount itself stays as it is for whoever else has its descriptor, and goes with the old root;
+// that which becomes read-only is one of the sandbox's own. Only what stands somewhere can be
+// mounted once more, by kernels before 6.15.
+[[nodiscard]] auto adopt_root(setup_state& state) noexcept -> failure {
+    struct ::statfs type{};
+    if (::fstatfs(state.plan->root, &type) != 0) return broken(call::fstatfs);
+    if (type.f_type != TMPFS_MAGIC) return {.os = EINVAL, .where = call::fstatfs};
+    if (const auto bad = put_over_root(state.plan->root); bad.os != 0) return bad;
+    state.root =
+        sys::open_tree(state.plan->root, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+    if (state.root < 0) return broken(call::open_tree);
+    ::mount_attr wanted{};
+    wanted.attr_set = MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID;
+    wanted.propagation = MS_PRIVATE;
+    if (sys::mount_setattr(state.root, "", AT_EMPTY_PATH, wanted) != 0)
+        return broken(call::mount_setattr);
+    if (const auto bad = put_over_root(state.root); bad.os != 0) return bad;
+    if (const auto bad = holds_only_what_is_lent(state.root); bad.os != 0) return bad;
+    state.lent = open_without_links(state.root, lent_directory.data());
+    if (state.lent < 0 && errno != ENOENT) return broken(call::openat2);
+    return {};
+}
+
+[[nodiscard]] auto make_root(setup_state& state) noexcept -> failure {
     const option options[] = {{"size", state.plan->scratch_bytes},
                               {"nr_inodes", state.plan->scratch_inodes},
                               {"mode", "0755"}};
@@ -181,9 +245,14 @@ failure mount_root(setup_state& state) noexcept {
     state.root = new_filesystem("tmpfs", options, std::size(options), MOUNT_ATTR_NODEV, bad);
     if (state.root < 0) return bad;
     if (bad = check_size(state); bad.os != 0) return bad;
-    // On top of the old root: it always exists, and absolute paths still lead to the old tree.
-    if (sys::move_mount(state.root, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH) != 0)
-        return broken(call::move_mount);
+    return put_over_root(state.root);
+}
+
+} // namespace
+
+failure mount_root(setup_state& state) noexcept {
+    auto bad = state.plan->root >= 0 ? adopt_root(state) : make_root(state);
+    if (bad.os != 0) return bad;
     bad = make_directory({state.root, mask_directory}, 0);
     if (bad.os != 0) return bad;
     return make_file({state.root, mask_file}, 0, nullptr, 0);
@@ -200,7 +269,7 @@ failure mount_tree(setup_state& state) noexcept {
         bad.index = i;
         return bad;
     }
-    return {};
+    return state.lent < 0 ? failure{} : put_mask(state, {state.lent, ""}, true);
 }
 
 failure mount_terminals(setup_state& state) noexcept {

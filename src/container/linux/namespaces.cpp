@@ -75,12 +75,12 @@ auto write_id_maps(::pid_t child, const user_identity& user) -> result<> {
         return fail_os("launch.id_maps", errno, "fstatfs /proc");
     if (type.f_type != PROC_SUPER_MAGIC)
         return fail(errc::not_permitted, "launch.id_maps", "/proc is not the kernel's procfs");
-    const auto same = [](auto id) {
-        return std::to_string(id) + " " + std::to_string(id) + " 1\n";
+    const auto one = [](auto inside, auto outside) {
+        return std::to_string(inside) + " " + std::to_string(outside) + " 1\n";
     };
     GLOVE_CHECK(write_setting(process, "setgroups", "deny"));
-    GLOVE_CHECK(write_setting(process, "uid_map", same(user.uid)));
-    return write_setting(process, "gid_map", same(user.gid));
+    GLOVE_CHECK(write_setting(process, "uid_map", one(user.uid, user.outer_uid())));
+    return write_setting(process, "gid_map", one(user.gid, user.outer_gid()));
 }
 
 } // namespace glove::container

@@ -6,7 +6,6 @@
 // write memory there.
 #include "container/linux/mount_calls.hpp"
 #include <cstring>
-#include <dirent.h>
 
 namespace glove::container {
 
@@ -69,35 +68,17 @@ constexpr proc_guard proc_guards[] = {
     return false;
 }
 
-struct directory_record { // linux_dirent64, which glibc keeps to itself
-    std::uint64_t inode;
-    std::int64_t offset;
-    std::uint16_t size;
-    std::uint8_t type;
-    char name[1];
-};
-
 // Root of the host owns every file of /proc that is not a process's and could chmod it for the
 // whole machine, so for root whatever the table does not name is read-only as well.
 [[nodiscard]] auto guard_unlisted(setup_state& state) noexcept -> failure {
     const scoped listing{::openat(state.proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
     if (!listing) return broken(call::openat);
-    alignas(directory_record) char buffer[8192];
-    for (;;) {
-        const auto got = ::syscall(SYS_getdents64, listing.get(), buffer, sizeof buffer);
-        if (got < 0) return broken(call::getdents64);
-        if (got == 0) return {};
-        for (long at = 0; at < got;) {
-            const auto* const record = reinterpret_cast<const directory_record*>(buffer + at);
-            at += record->size;
-            const char first = record->name[0];
-            if (record->type == DT_LNK || first == '.' || (first >= '0' && first <= '9') ||
-                listed(record->name))
-                continue;
-            if (const auto bad = guard_entry(state, record->name, guard::read_only); bad.os != 0)
-                return bad;
-        }
-    }
+    return each_name(listing.get(), [&](const char* name, unsigned char type) noexcept {
+        const char first = name[0];
+        const bool left_out =
+            type == DT_LNK || first == '.' || (first >= '0' && first <= '9') || listed(name);
+        return left_out ? failure{} : guard_entry(state, name, guard::read_only);
+    });
 }
 
 [[nodiscard]] auto set_to_zero(setup_state& state, const char* name) noexcept -> failure {

@@ -27,6 +27,7 @@ struct tree_operation {
     bool make_point; // the mount point does not exist yet and lies in Glove's own file system
     bool may_vanish; // a guarded socket that is gone needs no mask
     sys::file_identity identity;
+    int mount; // of `mounted`; -1: `text` names what is lent
 };
 
 // The name is relative to the directory of all of them.
@@ -51,6 +52,8 @@ struct setup_plan {
     std::array<int, 3> streams; // become 0, 1 and 2
     std::array<int, 3> nothing; // open flags of streams that are /dev/null, -1 for others
     int control;                // the child's end; becomes descriptor 3
+    std::span<const int> kept;  // descriptors of mounts, in rising order, until the root is entered
+    int root;                   // one of them: the file system that is the root; -1: a new one
     const tree_operation* tree;
     std::uint32_t tree_size;
     const char* scratch_bytes;
@@ -67,7 +70,7 @@ struct setup_plan {
     terminal_setup terminal;
     std::span<const listener_setup> listeners;
     const char* listener_place; // relative to the new root, as a tree operation's path
-    bool host_root;  // uid 0 of the host: owns the files of /proc that are not a process's
+    bool host_root;  // uid 0, perhaps of the host: owns the files of /proc that are not a process's
     char* arguments; // the argument and environment area, to be wiped
     std::size_t arguments_size;
 };

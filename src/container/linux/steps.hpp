@@ -23,10 +23,25 @@ inline constexpr int terminal_descriptor = 5;
     return sys::close_range(static_cast<unsigned>(last + 1), ~0U, 0) == 0;
 }
 
+// The same, but for mounts that are to be put in place, none of which has a lower number.
+[[nodiscard]] inline auto close_but_kept(const setup_plan& plan) noexcept -> bool {
+    auto next =
+        static_cast<unsigned>(plan.bridge.channel < 0 ? control_descriptor : bridge_descriptor) + 1;
+    for (const int kept : plan.kept) {
+        const auto number = static_cast<unsigned>(kept);
+        if (number > next && sys::close_range(next, number - 1, 0) != 0) return false;
+        next = number + 1;
+    }
+    return sys::close_range(next, ~0U, 0) == 0;
+}
+// The lowest number of a mount that is kept: above those that have a place, and what moves there.
+inline constexpr int first_kept_descriptor = 16;
+
 // What the steps share. Lives on init's stack; the agent step shares init's memory until exec.
 struct setup_state {
     const setup_plan* plan = nullptr;
     int root = -1;      // the new root file system
+    int lent = -1;      // its directory of what is lent
     int proc = -1;      // the new /proc
     ::mode_t umask = 0; // the caller's, given back to the agent
     int children = -1;  // becomes readable when a process of the namespace has ended
