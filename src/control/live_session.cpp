@@ -102,14 +102,8 @@ auto live_session::attend(std::function<void()> watcher) -> result<> {
     const auto mine = hosted();
     GLOVE_CHECK(open_terminal(mine));
     GLOVE_TRY(watch_, begin_watch(*mine));
-    GLOVE_TRY(pumping_, start_thread([this] {
-                  std::shared_ptr<container::pty_channel> from;
-                  {
-                      const std::scoped_lock hold{lock_};
-                      from = channel_;
-                  }
-                  pump(*from);
-              }));
+    // It may begin only after everything else is over.
+    GLOVE_TRY(pumping_, start_thread([this, from = channel_] { pump(*from); }));
     GLOVE_TRY(watching_, start_thread([this, run = std::move(watcher)] {
                   if (pass_gate()) run();
               }));
@@ -201,12 +195,12 @@ auto live_session::wait_for_end(const std::function<void()>& once_killed)
         const auto until = look_at_limits();
         if (is_ending()) kill(once_killed);
         if (!wait(*mine, until)) continue;
-        auto end = mine->advance();
-        if (end && *end) return **end;
-        if (end) continue;
-        tell("session.trouble", end.error());
-        kill_now();
-        return process_end{};
+        const auto end = mine->advance();
+        if (end && !*end) continue;
+        if (!end) tell("session.trouble", end.error());
+        // Who was ended by somebody is on record as that, however soon it was over.
+        if (!end || is_ending()) kill(once_killed);
+        return end ? **end : process_end{};
     }
 }
 
