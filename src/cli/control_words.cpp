@@ -50,32 +50,46 @@ void declare(CLI::App& app, daemon_words& words) {
 }
 
 void declare(CLI::App& app, session_words& words) {
-    app.description("Ask gloved for sessions, and fetch the receipts of those that are over.");
-    app.add_option("ACTION", words.action, "validate, create, list, status, receipts or ack");
-    app.add_option("FILE", words.words,
-                   "The session, where there is one; the plan, or - for stdin");
+    app.description("Ask gloved for sessions, use their terminals, and fetch their receipts.");
+    app.add_option("ACTION", words.action,
+                   "validate, create, list, status, start, attach, send,\n"
+                   "resize, signal, stop, cleanup, changes, receipts or ack");
+    app.add_option("FILE", words.words, "The session, and what the action takes beside it");
     declare_service(app, words.service);
     app.add_option("--digest", words.digest, "With create: the controller's digest of the plan")
         ->type_name("HEX");
     declare_request_key(app, words.request_key);
+    app.add_option("--authorization-id", words.authorization_id,
+                   "With start: what the approval is called (default the key)")
+        ->type_name("NAME");
+    app.add_option("--expires", words.expires_ms, "With start: how long it may take (default 120s)")
+        ->type_name("TIME")
+        ->transform(duration());
+    app.add_flag("--read-only", words.read_only, "With attach: only look");
+    app.add_flag("--stdin", words.stdin_too, "With attach: pass on an input that is no terminal");
+    app.add_option("--detach-key", words.detach_key,
+                   "With attach: what leaves it (default ctrl-]; or ctrl-p,ctrl-q)")
+        ->type_name("KEYS");
+    app.add_option("--from", words.from, "With attach: the place to begin at")->type_name("CURSOR");
+    app.add_flag("--from-end", words.from_end, "With attach: only what is new");
+    app.add_flag("--enter", words.enter, "With send: press Enter behind it");
     app.add_option("--after", words.after, "With list: those behind this one")->type_name("NAME");
-    app.add_option("--limit", words.limit, "With list: at most N")
+    app.add_option("--limit", words.limit, "With list and changes: at most N")
         ->type_name("N")
         ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{100'000}).description(""));
-    app.add_option("--key", words.key, "With receipts: the audit key, to verify them with")
+    app.add_option("--key", words.key, "With receipts and start: the audit key, to verify them")
         ->type_name("FILE");
-    app.add_option("--anchor", words.anchor, "With receipts and ack: how far they are verified")
+    app.add_option("--anchor", words.anchor,
+                   "With receipts, ack and start: how far they are verified")
         ->type_name("FILE");
-    app.footer(
-        std::string{
-            "receipts: prints those behind the anchor; with --key it verifies them first,\n"
-            "          and moves the anchor. ack tells gloved that the anchor's are safe.\n\n"
-            "Examples:\n"
-            "  glove session validate plan.json\n"
-            "  glove session create work-1 plan.json --digest \"$DIGEST\"\n"
-            "  glove session list\n"
-            "  glove session receipts --key ~/.local/state/glove/audit.key"} +
-        statuses);
+    app.footer("Examples:\n"
+               "  glove session create work-1 plan.json\n"
+               "  glove session start work-1 && glove session attach work-1\n"
+               "  glove session send work-1 'make test' --enter\n"
+               "  glove session stop work-1 && glove session changes work-1 demo\n"
+               "  glove session receipts --key ~/.local/state/glove/audit.key\n\n"
+               "Exit status: 0 done, 1 the answer is no, 2 usage, 125 it could not be done;\n"
+               "of attach the session's own.");
 }
 
 void declare(CLI::App& app, exposure_words& words) {

@@ -13,7 +13,7 @@ namespace glove::cli {
 inline constexpr const char* daemon_usage =
     "glove daemon install|start|stop|restart|status [OPTIONS]";
 inline constexpr const char* session_usage =
-    "glove session validate|create|list|status|receipts|ack [OPTIONS] [NAME] [PLAN]";
+    "glove session ACTION [OPTIONS] [NAME] [PLAN|TEXT|SIZE|SIGNAL|EXPOSURE]";
 inline constexpr const char* exposure_usage =
     "glove exposure create|list|revoke [OPTIONS] [NAME] [PATH]";
 inline constexpr const char* journal_usage = "glove journal verify|show|repair [OPTIONS] FILE";
@@ -21,7 +21,7 @@ inline constexpr const char* journal_usage = "glove journal verify|show|repair [
 // Which service, and how long to wait for it.
 struct service_words {
     std::string config, runtime_directory;
-    std::uint64_t patience_ms = 10'000;
+    std::uint64_t patience_ms = 0; // 0: as the action has it
     bool json = false;
 };
 
@@ -36,7 +36,10 @@ struct session_words {
     std::vector<std::string> words;
     service_words service;
     std::string digest, request_key, after, key, anchor;
-    std::uint64_t limit = 0;
+    std::string authorization_id, detach_key = "ctrl-]";
+    std::uint64_t limit = 0, expires_ms = 120'000;
+    std::optional<std::uint64_t> from;
+    bool read_only = false, stdin_too = false, from_end = false, enter = false;
 };
 struct exposure_words {
     std::string action;

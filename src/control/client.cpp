@@ -175,18 +175,25 @@ private:
         return {.tv_sec = seconds.count(), .tv_nsec = (time - seconds).count()};
     }
     [[nodiscard]] auto wait(step_name step, short event) -> result<> {
-        ::pollfd watched{socket_.get(), event, 0};
+        // A negative descriptor is watched for nothing.
+        std::array watched{::pollfd{socket_.get(), event, 0},
+                           ::pollfd{how_.interrupt ? how_.interrupt->get() : -1, POLLIN, 0}};
         const auto time = left();
-        const int ready = ::ppoll(&watched, 1, &time, nullptr);
+        const int ready = ::ppoll(watched.data(), watched.size(), &time, nullptr);
+        if (ready > 0 && watched[1].revents != 0) return interrupted();
         if (ready > 0 || (ready < 0 && errno == EINTR)) return {};
         if (ready < 0) return fail_os(step);
         return late();
     }
     [[nodiscard]] auto rest() const -> result<> {
         if (clock_.monotonic() >= end_) return late();
+        ::pollfd watched{how_.interrupt ? how_.interrupt->get() : -1, POLLIN, 0};
         const ::timespec moment{.tv_sec = 0, .tv_nsec = 5'000'000};
-        (void)::nanosleep(&moment, nullptr);
+        if (::ppoll(&watched, 1, &moment, nullptr) > 0) return interrupted();
         return {};
+    }
+    [[nodiscard]] static auto interrupted() -> std::unexpected<error> {
+        return fail(errc::io, "client.interrupted", "the request was given up");
     }
 
     const client_settings& how_;

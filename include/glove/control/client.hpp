@@ -7,7 +7,7 @@
 // to this request. An error names what failed, and how to mend it where that is known.
 //
 // Error steps: client.directory, client.secret, client.socket, client.peer,
-// client.send, client.receive, client.deadline, client.reply.
+// client.send, client.receive, client.deadline, client.interrupted, client.reply.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -16,6 +16,7 @@
 #include <glove/control/protocol.hpp>
 #include <glove/sys/clock.hpp>
 #include <glove/sys/entropy.hpp>
+#include <glove/sys/fd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,6 +27,8 @@ struct client_settings {
     std::string runtime_directory;              // absolute
     std::chrono::milliseconds patience{10'000}; // for one exchange
     std::string start_hint = "gloved";          // the command that starts the service
+    // When there is something to read in it, an exchange that waits is given up. Nothing is read.
+    std::optional<sys::fd_ref> interrupt = {};
 };
 
 // A result as JSON text, or what the service answered instead.

@@ -18,8 +18,8 @@ void note(std::string_view text) {
     (void)std::fputs(("glove: " + printable(text) + "\n").c_str(), stderr);
 }
 
-auto wrong_usage(std::string what, const char* usage) -> std::unexpected<error> {
-    return fail(errc::invalid_input, "usage", std::move(what), usage);
+auto wrong_usage(std::string what, std::string usage) -> std::unexpected<error> {
+    return fail(errc::invalid_input, "usage", std::move(what), std::move(usage));
 }
 
 auto check_options(const CLI::App& app, std::string_view verb, std::string_view action,

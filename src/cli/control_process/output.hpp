@@ -27,7 +27,7 @@ template<class Words> struct action_row {
     std::vector<std::string_view> options; // beside those that every action takes
 };
 
-[[nodiscard]] auto wrong_usage(std::string what, const char* usage) -> std::unexpected<error>;
+[[nodiscard]] auto wrong_usage(std::string what, std::string usage) -> std::unexpected<error>;
 // Options that would do nothing are mistakes.
 [[nodiscard]] auto check_options(const CLI::App& app, std::string_view verb,
                                  std::string_view action,

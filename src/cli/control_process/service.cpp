@@ -12,6 +12,8 @@ namespace glove::cli {
 
 namespace {
 
+using namespace std::string_view_literals;
+
 struct mend {
     std::string_view code, what;
 };
@@ -19,6 +21,25 @@ constexpr std::array mends{
     mend{"unauthorized", "ask again: the service was started anew in between"},
     mend{"deadline_exceeded", "give it more time with --timeout; and compare the clocks"},
     mend{"method_not_found", "the service was started without what this needs: gloved --help"},
+    mend{"invalid_authorization",
+         "a session starts within its plan's time: glove session status NAME; else create another"},
+    mend{"invalid_session_state", "what it may do depends on its state: glove session status NAME"},
+    mend{"session_start_failed", "the log says why: journalctl --user -u sage-gloved.service"},
+    mend{"session_stop_failed", "only one that runs is stopped: glove session status NAME"},
+    mend{"session_attach_failed",
+         "it does not run, was cleaned up, or never showed as much: glove session status NAME"},
+    mend{"session_input_failed",
+         "its terminal did not take it within a second, or it is over: glove session status NAME"},
+    mend{"session_resize_failed", "it does not run: glove session status NAME"},
+    mend{"session_signal_failed",
+         "it does not run, or nothing is in the foreground: glove session status NAME"},
+    mend{"session_cleanup_failed", "only one that is over is cleaned up: glove session stop NAME"},
+    mend{"session_reconciliation_failed",
+         "the log says which session: journalctl --user -u sage-gloved.service"},
+    mend{"audit_reconciliation_required",
+         "glove session receipts --key FILE, and then glove session ack"},
+    mend{"retained_changes_unavailable",
+         "only what was exposed with retain=SIZE, of a session that is over, has changes"},
     mend{"invalid_plan", "the log of gloved says which member of the plan, and why"},
     mend{"session_conflict", "choose another name for the session"},
     mend{"session_not_found", "glove session list"},
@@ -29,9 +50,30 @@ constexpr std::array mends{
          "fetch what is behind the anchor first: glove session receipts --key FILE"},
 };
 
-[[nodiscard]] auto settings_of(const service_words& words) -> result<control::client_settings> {
-    control::client_settings out;
-    out.patience = std::chrono::milliseconds{words.patience_ms};
+// What these cannot do is not the same as what others cannot.
+constexpr std::array no_sessions{"start_session"sv, "attach"sv,         "write_stdin"sv,
+                                 "resize"sv,        "signal"sv,         "detach"sv,
+                                 "stop_session"sv,  "cleanup_session"sv};
+
+[[nodiscard]] auto mend_of(std::string_view code, std::string_view method) -> std::string_view {
+    if (code == "method_not_found" && std::ranges::find(no_sessions, method) != no_sessions.end())
+        return "this service cannot run sessions: run it with your systemd, by glove daemon "
+               "install "
+               "(docs/managed-sessions.md says what it needs); its log says what is missing";
+    if (code == "method_not_found" && method == "inspect_retained_changes")
+        return "this service keeps no copies: name a materialization_root in its configuration";
+    const auto* const row = std::ranges::find(mends, code, &mend::code);
+    return row == mends.end() ? std::string_view{} : row->what;
+}
+
+} // namespace
+
+auto service::find(const service_words& words, const asking& how) -> result<where> {
+    where found;
+    auto& out = found.client;
+    out.patience =
+        words.patience_ms == 0 ? how.patience : std::chrono::milliseconds{words.patience_ms};
+    out.interrupt = how.interrupt;
     std::string config = words.config;
     if (config.empty()) {
         GLOVE_TRY(config, sys::configuration_directory());
@@ -43,7 +85,7 @@ constexpr std::array mends{
         while (out.runtime_directory.size() > 1 && out.runtime_directory.ends_with('/'))
             out.runtime_directory.pop_back();
         out.start_hint = "gloved --config " + config;
-        return out;
+        return found;
     }
     auto read = control::load_service_config(config);
     if (!read) {
@@ -55,20 +97,20 @@ constexpr std::array mends{
     }
     out.runtime_directory = std::move(read->runtime_directory);
     out.start_hint = "gloved --config " + config;
-    return out;
+    found.key_file = std::move(read->audit_key);
+    return found;
 }
 
-} // namespace
-
-auto service::of(const service_words& words) -> result<std::unique_ptr<service>> {
-    GLOVE_TRY(auto how, settings_of(words));
-    return std::unique_ptr<service>{new service{std::move(how)}};
+auto service::of(const service_words& words, const asking& how)
+    -> result<std::unique_ptr<service>> {
+    GLOVE_TRY(auto found, find(words, how));
+    return std::unique_ptr<service>{new service{std::move(found)}};
 }
 
 auto service::change(std::string_view method, std::string payload, std::string key) const
     -> result<control::remote_answer> {
     if (key.empty()) {
-        GLOVE_TRY(key, sys::random_id(random_));
+        GLOVE_TRY(key, fresh_key());
     }
     auto out = client_.call(method, std::move(payload), key);
     if (!out && (out.error().step == "client.deadline" || out.error().step == "client.receive"))
@@ -77,10 +119,10 @@ auto service::change(std::string_view method, std::string payload, std::string k
     return out;
 }
 
-auto told(const control::remote_error& said) -> int {
+auto told(const control::remote_error& said, std::string_view method) -> int {
     std::string text = "error[" + printable(said.code) + "]: " + printable(said.message) + "\n";
-    const auto* const row = std::ranges::find(mends, said.code, &mend::code);
-    if (row != mends.end()) text.append("Try: ").append(row->what).append("\n");
+    const auto mend = mend_of(said.code, method);
+    if (!mend.empty()) text.append("Try: ").append(mend).append("\n");
     (void)std::fputs(text.c_str(), stderr);
     return answer_is_no;
 }

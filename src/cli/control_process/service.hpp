@@ -12,9 +12,16 @@
 
 namespace glove::cli {
 
+// How the requests of one action are made.
+struct asking {
+    std::chrono::milliseconds patience{10'000}; // when the words do not say
+    std::optional<sys::fd_ref> interrupt = {};  // as of client_settings
+};
+
 class service {
 public:
-    [[nodiscard]] static auto of(const service_words& words) -> result<std::unique_ptr<service>>;
+    [[nodiscard]] static auto of(const service_words& words, const asking& how = {})
+        -> result<std::unique_ptr<service>>;
 
     [[nodiscard]] auto ask(std::string_view method, std::string payload = "null") const
         -> result<control::remote_answer> {
@@ -24,15 +31,29 @@ public:
     [[nodiscard]] auto change(std::string_view method, std::string payload, std::string key) const
         -> result<control::remote_answer>;
 
+    // For a request of its own.
+    [[nodiscard]] auto fresh_key() const -> result<std::string> { return sys::random_id(random_); }
+    [[nodiscard]] auto clock() const noexcept -> const sys::clock& { return clock_; }
+    // The file of the audit key, when the configuration names this service and its key.
+    [[nodiscard]] auto audit_key_file() const noexcept -> const std::string& { return key_file_; }
+
 private:
-    explicit service(control::client_settings how) : client_{std::move(how), clock_, random_} {}
+    struct where {
+        control::client_settings client;
+        std::string key_file;
+    };
+    [[nodiscard]] static auto find(const service_words& words, const asking& how) -> result<where>;
+    explicit service(where found)
+        : key_file_{std::move(found.key_file)}, client_{std::move(found.client), clock_, random_} {}
+    std::string key_file_;
     sys::system_clock clock_;
     mutable sys::system_entropy random_;
     control::client client_;
 };
 
-// Tells what the service said instead of a result; the status.
-[[nodiscard]] auto told(const control::remote_error& said) -> int;
+// Tells what the service said instead of a result, and what may mend it; the status. Some codes
+// mean something else with some methods.
+[[nodiscard]] auto told(const control::remote_error& said, std::string_view method = {}) -> int;
 // What every action that asks the service takes.
 [[nodiscard]] auto service_options() -> std::vector<std::string_view>;
 // An answer that is not in the form of its method.
