@@ -35,12 +35,11 @@ template<class T> [[nodiscard]] auto of_journal(std::string_view setting, const 
 
 // What no session gets to see, beside its own places.
 [[nodiscard]] auto places_of(const control::service_config& config) -> control::linux_host_places {
-    control::linux_host_places out{.materialization_root = *config.materialization_root,
-                                   .library_bundle_root = config.library_bundle_root,
-                                   .egress_log = sys::parent_of(config.receipt_journal) +
-                                                 "/egress-audit.jsonl",
-                                   .own_files = {config.runtime_directory, config.audit_key,
-                                                 config.receipt_journal}};
+    control::linux_host_places out{
+        .materialization_root = *config.materialization_root,
+        .library_bundle_root = config.library_bundle_root,
+        .egress_log = sys::parent_of(config.receipt_journal) + "/egress-audit.jsonl",
+        .own_files = {config.runtime_directory, config.audit_key, config.receipt_journal}};
     for (const auto* path : {&config.session_policy, &config.session_store,
                              &config.path_exposure_policy, &config.path_exposure_journal})
         if (*path) out.own_files.push_back(**path);
@@ -106,14 +105,16 @@ auto composition::open_sessions(const control::service_config& config) -> result
 
 // Of the sessions that are over, or that nobody knows: the others are looked at by the recovery.
 void composition::sweep_groups() {
+    constexpr std::chrono::seconds patience{5};
     const auto is_alive = [this](std::string_view id) {
         const auto known = sessions_->status(id);
         return known && !control::is_terminal(known->state);
     };
-    const auto swept = control::sweep(*groups_, is_alive);
-    for (const auto& id : swept.removed)
-        log_.write({.name = "session.group_swept", .text = id});
-    for (const auto& [id, why] : swept.left)
+    const auto swept =
+        control::sweep_groups(*found_groups_, is_alive, clock_, clock_.monotonic() + patience);
+    if (!swept) return log_.write({.name = "sessions.sweep_failed", .why = &swept.error()});
+    for (const auto& id : swept->removed) log_.write({.name = "session.group_swept", .text = id});
+    for (const auto& [id, why] : swept->troubles)
         log_.write({.name = "session.group_left", .why = &why, .text = id});
 }
 
@@ -128,7 +129,13 @@ auto composition::open_runtime(const control::service_config& config) -> result<
         return {};
     }
     groups_.emplace(*std::move(groups));
-    session_processes_.emplace(*groups_, clock_);
+    found_groups_.emplace(*groups_);
+    session_processes_.emplace(control::session_processes::wish{
+        .groups = &*found_groups_,
+        .clock = &clock_,
+        .tell = [this](std::string_view id, const error& why) {
+            log_.write({.name = "session.unknown", .why = &why, .text = id});
+        }});
     GLOVE_TRY(host_, control::linux_host::open({.policy = &*policy_,
                                                 .exposures = exposures_.get(),
                                                 .clock = &clock_,
@@ -151,7 +158,8 @@ auto composition::open_runtime(const control::service_config& config) -> result<
 void composition::end_sessions(std::chrono::nanoseconds deadline) {
     if (!runtime_) return;
     for (const auto& id : runtime_->stop_all(deadline))
-        log_.write({.name = "session.left", .text = id + ": the next start finds out how it ended"});
+        log_.write(
+            {.name = "session.left", .text = id + ": the next start finds out how it ended"});
 }
 
 auto composition::open(const control::service_config& config,

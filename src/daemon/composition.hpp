@@ -52,6 +52,7 @@ private:
     std::unique_ptr<control::exposure_store> exposures_;
     std::unique_ptr<control::session_registry> sessions_;
     std::optional<container::session_groups> groups_;
+    std::optional<control::session_group_finder> found_groups_;
     std::optional<control::session_processes> session_processes_;
     std::unique_ptr<control::linux_host> host_;
     std::unique_ptr<control::retained_store> retained_;
