@@ -1,8 +1,9 @@
 // `gloved`: the control service of one user.
 //
 // Guarantees: whatever a client does, the service goes on; SIGTERM, SIGINT and SIGHUP end it after
-// what is being answered; no core file ever holds the keys that it works with. It starts nothing,
-// takes no privilege and reads no variable of the environment but $NOTIFY_SOCKET and, with
+// what is being answered, and every session, with its receipt; no core file ever holds the keys
+// that it works with. What starts sessions was made before it had any. It takes no privilege and
+// reads no variable of the environment but $NOTIFY_SOCKET and, with
 // --init-state, the places of the user's directories.
 #include "daemon/composition.hpp"
 #include "daemon/init_state.hpp"

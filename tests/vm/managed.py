@@ -184,7 +184,7 @@ class Managed(service.Service):
         self.create(session_id, plan)
         return self.start_session(session_id, plan)
 
-    def state(self, session_id):
+    def status(self, session_id):
         return self.ask("session_status", {"session_id": session_id})["state"]
 
     def page(self, session_id, cursor=0):
@@ -206,9 +206,9 @@ class Managed(service.Service):
         return self.ask("write_stdin", {"session_id": session_id, "bytes": list(data)}, key=f"in-{time.monotonic_ns()}")
 
     def await_end(self, session_id, seconds=None):
-        if not inside.wait_until(lambda: self.state(session_id) in OVER, seconds or inside.PATIENCE):
-            raise TimeoutError(f"{session_id} is {self.state(session_id)}")
-        return self.state(session_id)
+        if not inside.wait_until(lambda: self.status(session_id) in OVER, seconds or inside.PATIENCE):
+            raise TimeoutError(f"{session_id} is {self.status(session_id)}")
+        return self.status(session_id)
 
     def whole(self, session_id, plan):
         """(the envelope of its receipt, what the terminal showed) of a session that ends by itself."""
@@ -231,13 +231,14 @@ class Case(inside.Case):
         self.service.reconcile()
 
     def tearDown(self):
-        if self._outcome and not self._outcome.success:
-            print(self.service.said())
+        said = self._outcome.result
+        if any(case is self for case, _ in [*said.errors, *said.failures]):
+            print(self.service.said(), flush=True)
 
     def ended(self, session_id, plan, cause="exited", code=0):
         envelope, shown = self.service.whole(session_id, plan)
         receipt = envelope["receipt"]
         self.assertEqual((receipt["termination_cause"], receipt.get("exit_code")),
                          (cause, code if cause == "exited" else None), (shown[-2000:], self.service.said()[-3000:]))
-        self.assertEqual(self.service.state(session_id), "exited")
+        self.assertEqual(self.service.status(session_id), "exited")
         return receipt, shown

@@ -5,9 +5,8 @@ import random
 import threading
 import time
 
-import controller
 import inside
-from managed import OVER, Case
+from managed import OVER, Case, controller
 
 ROUNDS = 100 if inside.SOAK else 8
 
@@ -32,7 +31,7 @@ class Crashes(Case):
     def judge(self, name, plan, approval, done, chain):
         service = self.service
         try:
-            state = service.state(name)
+            state = service.status(name)
         except controller.Refused as problem:
             self.assertEqual((problem.code, done), ("session_not_found", set()))
             return "unknown"

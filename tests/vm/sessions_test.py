@@ -3,9 +3,8 @@ controller verifies. As the ordinary user the service is mapped root in a namesp
 import os
 import time
 
-import controller
 import inside
-from managed import COPY, Case
+from managed import COPY, Case, controller
 
 
 class Lives(Case):
@@ -179,7 +178,7 @@ class Restarts(Case):
         self.assertTrue(inside.wait_until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids)))
         service.start()
         service.reconcile()
-        self.assertEqual(service.state("orphan"), "failed")
+        self.assertEqual(service.status("orphan"), "failed")
         # And the service starts others.
         service.put_script("echo again\n")
         self.assertEqual(self.ended("next", service.plan())[1], b"again\r\n")
@@ -193,7 +192,7 @@ class Restarts(Case):
         service.start()
         receipt = service.reconcile()[-1]
         self.assertEqual((receipt["session_id"], receipt["receipt"]["termination_cause"]), ("ended", "signaled"))
-        self.assertEqual(service.state("ended"), "exited")
+        self.assertEqual(service.status("ended"), "exited")
 
     def test_many_leave_nothing_behind(self):
         service = self.service
