@@ -82,6 +82,17 @@ TEST(SessionGroupUsage, what_is_not_there_or_no_number_is_an_error) {
     EXPECT_EQ(g.usage().error().step, "group.usage");
 }
 
+TEST(SessionGroupSwap, must_be_counted_where_there_can_be_any) {
+    made_up_group g;
+    const sys::unique_fd group{::open(g.f.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+    const auto uncounted = check_swap(group);
+    EXPECT_EQ(uncounted.has_value(), !std::filesystem::exists("/proc/swaps"));
+    if (uncounted) EXPECT_FALSE(*uncounted);
+    else EXPECT_EQ(uncounted.error().step, "group.limit");
+    (void)g.f.file("memory.swap.max", "max\n");
+    EXPECT_EQ(check_swap(group).value_or(false), true);
+}
+
 TEST(SessionGroupProcessors, are_counted_in_a_list) {
     EXPECT_EQ(count_processors("0"), 1U);
     EXPECT_EQ(count_processors("0-3,5"), 5U);

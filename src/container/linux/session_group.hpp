@@ -25,6 +25,10 @@ struct seen_peaks {
 // "0-3,5" has five; nothing of any other form.
 [[nodiscard]] auto count_processors(std::string_view list) -> std::optional<unsigned>;
 
+// Whether what the group swaps out has a limit to be set. Without swap in the kernel nothing can be
+// swapped out; with it, what is not counted is not held, which is an error.
+[[nodiscard]] auto check_swap(sys::fd_ref group) -> result<bool>;
+
 struct session_group::state {
     std::shared_ptr<const sys::unique_fd> parent;
     std::string name; // in the parent

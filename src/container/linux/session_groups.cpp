@@ -184,15 +184,6 @@ struct place {
                    "the kernel does not keep the controller " + left.front() + " below " + at.path);
 }
 
-// Without swap in the kernel nothing can be swapped out; with it, what is not counted is not held.
-[[nodiscard]] auto check_swap(sys::fd_ref group) -> result<bool> {
-    if (::faccessat(group.get(), "memory.swap.max", W_OK, 0) == 0) return true;
-    if (errno == ENOENT && !sys::exists("/proc/swaps")) return false;
-    return fail(errc::unsupported, "group.limit",
-                "memory.swap.max: this kernel does not count what control groups swap out",
-                "start Linux without swapaccount=0 in its parameters");
-}
-
 [[nodiscard]] auto values_for(const session_group_limits& limits, bool swap)
     -> std::vector<held_value> {
     std::vector<held_value> out{
@@ -227,6 +218,14 @@ auto count_processors(std::string_view list) -> std::optional<unsigned> {
     }
     if (out == 0 || out > most + 1) return std::nullopt;
     return static_cast<unsigned>(out);
+}
+
+auto check_swap(sys::fd_ref group) -> result<bool> {
+    if (::faccessat(group.get(), "memory.swap.max", W_OK, 0) == 0) return true;
+    if (errno == ENOENT && !sys::exists("/proc/swaps")) return false;
+    return fail(errc::unsupported, "group.limit",
+                "memory.swap.max: this kernel does not count what control groups swap out",
+                "start Linux without swapaccount=0 in its parameters");
 }
 
 struct session_groups::state {
