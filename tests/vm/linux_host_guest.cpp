@@ -30,6 +30,7 @@ constexpr seconds patience{100};
 
 container::launcher* the_launcher = nullptr;
 container::session_groups* the_groups = nullptr;
+std::string the_programs; // the directory of Glove's own, with a '/'
 
 auto sha(std::string_view bytes) -> std::string { return wire::sha256_hex(bytes).value(); }
 template<class T> auto step_of(const result<T>& of) -> std::string {
@@ -157,7 +158,9 @@ public:
                                      {.materialization_root = root,
                                       .library_bundle_root = library,
                                       .egress_log = egress_log,
-                                      .own_files = {place / "state"}});
+                                      .own_files = {place / "state"},
+                                      .egress_program = the_programs + "glove-egress",
+                                      .image_program = the_programs + "glove-image"});
         ASSERT_TRUE(made) << step_of(made);
         host = *std::move(made);
     }
@@ -206,7 +209,8 @@ public:
     [[nodiscard]] auto traces() const -> std::string {
         std::string out = std::to_string(test::names_in("/proc/self/fd")) + " descriptors, " +
                           std::to_string(lines_of("/proc/self/mountinfo")) + " mounts, groups:";
-        for (const auto& id : the_groups->list().value()) out += " " + id;
+        const auto groups = the_groups->list().value();
+        for (const auto& id : groups) out += " " + id;
         out += ", files:";
         std::vector<std::string> names;
         for (const auto& one : std::filesystem::recursive_directory_iterator{root})
@@ -343,17 +347,17 @@ TEST(LinuxHost, GivesWhatWasGrantedAndNoMore) {
 }
 
 TEST(LinuxHost, ARefusalLeavesNothing) {
-    host_scene scene;
-    (void)scene.place.directory("state/inner");
-    (void)scene.place.file("code/proj/big", std::string(2 * mib, 'x'));
-    const auto project = sha("nothing");
     struct row {
         std::string step;
         std::function<void(host_scene&, session_plan&)> change;
     };
     const std::vector<row> rows{
         {"plan.revision", [](auto&, auto& p) { ++p.policy_revision; }},
-        {"plan.start", [](auto&, auto& p) { p.egress_policy_id = "model-only"; }},
+        {"plan.start",
+         [](auto& s, auto& p) {
+             p.egress_policy_id = "model-only";
+             s.rules.egress_policies.clear();
+         }},
         {"prepare.egress",
          [](auto& s, auto& p) {
              p.egress_policy_id = "model-only";
@@ -414,6 +418,7 @@ TEST(LinuxHost, ARefusalLeavesNothing) {
     };
     for (const auto& one : rows) {
         host_scene fresh;
+        (void)fresh.place.directory("state/inner");
         fresh.open(); // for the exposures
         auto plan = fresh.plan();
         one.change(fresh, plan);
@@ -707,8 +712,6 @@ TEST(LinuxHostImages, WhatASessionLeftIsToldAndKept) {
     ASSERT_TRUE(again) << again.error().why.step << again.error().why.detail;
     EXPECT_EQ(*again, *first);
 
-    auto& store = *scene.host->retained(*registry.sessions);
-    (void)store;
     const auto refused = [&](const char* id, const char* exposure) {
         const auto told = scene.host->retained(*registry.sessions)->changes(id, exposure, 0, 10);
         return told ? "none" : std::string{told.error().why.step};
@@ -793,6 +796,8 @@ auto main(int count, char** words) -> int {
                      groups.error().detail.c_str());
         return 1;
     }
+    control::the_programs =
+        std::filesystem::canonical("/proc/self/exe").parent_path().string() + "/../bin/";
     control::the_launcher = &*launcher;
     control::the_groups = &*groups;
     testing::InitGoogleTest(&count, words);
