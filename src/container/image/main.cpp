@@ -134,7 +134,9 @@ enum class heard : std::uint8_t { news, service_gone, nothing };
         if (what != heard::news) GLOVE_CHECK(program.kill());
         GLOVE_TRY(const auto end, program.read_news());
         if (!end) continue;
-        return WIFEXITED(end->wait_status) ? WEXITSTATUS(end->wait_status) : image_killed;
+        if (WIFEXITED(end->wait_status)) return WEXITSTATUS(end->wait_status);
+        // Which only somebody else can have sent.
+        return WTERMSIG(end->wait_status) == SIGKILL ? image_failed : image_killed;
     }
 }
 
