@@ -22,9 +22,10 @@ auto recorded_processes::observe(const session_record& of) -> observed_process {
     if (*boot != was.boot_id) return observed_process::gone;
     if (!std::in_range<::pid_t>(was.pid)) return observed_process::unknown;
     const auto facts = sys::facts_of_process(static_cast<::pid_t>(was.pid), proc_);
-    if (facts)
-        return facts->start_ticks == was.start_time_ticks ? observed_process::unknown
-                                                          : observed_process::gone;
+    if (facts) {
+        const bool is_another = facts->start_ticks != was.start_time_ticks;
+        return is_another || facts->has_ended ? observed_process::gone : observed_process::unknown;
+    }
     if (facts.error().code != errc::corrupt && is_free_(was.pid)) return observed_process::gone;
     return observed_process::unknown;
 }

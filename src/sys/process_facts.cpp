@@ -13,6 +13,7 @@ namespace {
 constexpr std::size_t most_bytes = 4096;
 // After the name, from 0.
 constexpr std::size_t parent_field = 1;
+constexpr std::size_t threads_field = 17;
 constexpr std::size_t start_field = 19;
 constexpr std::size_t boot_id_size = 36;
 
@@ -44,7 +45,11 @@ auto process_facts_in(std::string_view stat) noexcept -> std::optional<process_f
     stat.remove_prefix(name_end + 2);
     const auto parent = field(stat, parent_field), ticks = field(stat, start_field);
     if (!parent || *parent > std::numeric_limits<::pid_t>::max() || !ticks) return std::nullopt;
-    return process_facts{static_cast<::pid_t>(*parent), *ticks};
+    // The first thread may have ended before the others.
+    const bool is_zombie = stat.starts_with("Z ") || stat.starts_with("X ");
+    const auto threads = is_zombie ? field(stat, threads_field) : 2;
+    if (!threads) return std::nullopt;
+    return process_facts{static_cast<::pid_t>(*parent), *ticks, is_zombie && *threads <= 1};
 }
 
 auto facts_of_process(::pid_t process, const std::string& proc) -> result<process_facts> {

@@ -1,4 +1,5 @@
 // What recovery decides of groups that are made up: which one is ended, and when nobody is touched.
+#include <algorithm>
 #include <glove/control/session_processes.hpp>
 #include <gtest/gtest.h>
 #include <map>

@@ -2,6 +2,7 @@
 #include <glove/sys/process_facts.hpp>
 #include <gtest/gtest.h>
 #include <support/folder.hpp>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace glove::sys {
@@ -9,18 +10,41 @@ namespace {
 
 using std::string;
 
-auto stat_of(const string& name, const string& parent, const string& ticks) -> string {
-    string line = "42 (" + name + ") S " + parent;
-    for (int i = 0; i < 17; ++i) line += " -" + std::to_string(i);
-    return line + " " + ticks + " 0 0\n";
+auto stat_of(const string& name, const string& parent, const string& ticks,
+             const string& state = "S", const string& threads = "1") -> string {
+    string line = "42 (" + name + ") " + state + " " + parent;
+    for (int i = 0; i < 15; ++i) line += " -" + std::to_string(i);
+    return line + " " + threads + " 0 " + ticks + " 0 0\n";
 }
 
 TEST(ProcessFacts, whatever_the_name_is) {
-    const process_facts wanted{7, 987};
+    const process_facts wanted{7, 987, false};
     for (const auto* name : {"agent", "", "an agent", ") S 1 (", ") S 1 2", "\n"})
         EXPECT_EQ(process_facts_in(stat_of(name, "7", "987")), wanted) << name;
     EXPECT_EQ(process_facts_in(stat_of("a", "0", "18446744073709551615")),
-              (process_facts{0, UINT64_MAX}));
+              (process_facts{0, UINT64_MAX, false}));
+}
+
+TEST(ProcessFacts, one_that_was_not_waited_for_has_ended_with_its_last_thread) {
+    const auto ended = [](const string& state, const string& threads) {
+        return process_facts_in(stat_of("a", "7", "987", state, threads)).value().has_ended;
+    };
+    EXPECT_TRUE(ended("Z", "1"));
+    EXPECT_TRUE(ended("Z", "0"));
+    EXPECT_FALSE(ended("Z", "2"));
+    for (const auto* state : {"R", "S", "D", "T", "t", "I"})
+        EXPECT_FALSE(ended(state, "1")) << state;
+    EXPECT_EQ(process_facts_in(stat_of("a", "7", "987", "Z", "x")), std::nullopt);
+
+    const auto child = ::fork(); // the kernel's own
+    test::prepared(child >= 0, "fork");
+    if (child == 0) ::_exit(0);
+    ::siginfo_t how{};
+    test::prepared(::waitid(P_PID, static_cast<::id_t>(child), &how, WEXITED | WNOWAIT) == 0,
+                   "waitid");
+    EXPECT_TRUE(facts_of_process(child).value().has_ended);
+    EXPECT_FALSE(facts_of_process(::getpid()).value().has_ended);
+    test::prepared(::waitpid(child, nullptr, 0) == child, "waitpid");
 }
 
 TEST(ProcessFacts, a_text_of_another_form_tells_nothing) {

@@ -2,6 +2,7 @@
 import unittest
 
 import groups_test
+import limits_root_test
 
 
 class OfTheSystem(groups_test.Unit):
@@ -11,6 +12,11 @@ class OfTheSystem(groups_test.Unit):
         self.opens()
         self.refused("groups.parent", properties=groups_test.DELEGATE)
         self.passes()
+
+    def test_beside_huge_pages_that_count_to_no_group_it_is_refused(self):
+        with limits_root_test.huge_pages(4):
+            self.refused("groups.huge_pages", mend="vm.nr_hugepages", unchanged=True)
+        self.opens()
 
     def test_a_service_of_the_system_for_a_user(self):
         as_user = ("--property=User=agent",)

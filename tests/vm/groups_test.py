@@ -29,11 +29,13 @@ class Unit(unittest.TestCase):
         done = self.in_unit(*before, PROGRAM, "open", properties=properties)
         self.assertEqual((done.returncode, done.stdout), (0, "opened\nbelow: cpu memory pids\n"), done.stderr)
 
-    def refused(self, step, *before, says="", properties=SUBGROUP):
+    def refused(self, step, *before, says="", properties=SUBGROUP, unchanged=False):
         done = self.in_unit(*before, PROGRAM, "open", properties=properties)
         self.assertEqual((done.returncode, done.stdout.partition("\n")[0]), (1, step), done.stdout + done.stderr)
         self.assertIn(says, done.stdout)
         self.assertIn("glove daemon install", done.stdout)
+        if unchanged:
+            self.assertIn("\nbelow: none\n", done.stdout)
 
     def passes(self, *before, properties=SUBGROUP):
         done = self.in_unit(*before, PROGRAM, properties=properties)
@@ -52,8 +54,7 @@ class OfAUser(Unit):
         # In the group that was delegated, not below it: what is beside it is the manager's.
         self.refused("groups.parent", properties=DELEGATE, says="was not delegated")
         pids_alone = ("--property=Delegate=pids", "--property=DelegateSubgroup=glove-host")
-        for says in ("there is no controller ", "\nbelow: none\n"):
-            self.refused("groups.controllers", says=says, properties=pids_alone)
+        self.refused("groups.controllers", says="there is no controller ", properties=pids_alone, unchanged=True)
 
     def test_a_group_of_somebody_else_does_not(self):
         done = subprocess.run([PROGRAM, "open"], text=True, capture_output=True, check=False, timeout=inside.PATIENCE)
@@ -66,12 +67,13 @@ class OfAUser(Unit):
     def test_somebody_in_the_parent(self):
         script = ('sleep 1000 </dev/null >/dev/null 2>&1 & cd /sys/fs/cgroup$(cut -c4- /proc/self/cgroup)/..; '
                   'echo $! >{}/cgroup.procs; exec "$@"')
-        self.refused("groups.busy", "sh", "-c", script.format("."), "sh", says="\nbelow: none\n")
+        self.refused("groups.busy", "sh", "-c", script.format("."), "sh",
+                     says="so that none below it can have limits", unchanged=True)
         self.opens("sh", "-c", script.format("glove-host"), "sh")
 
     def test_somebody_else_in_the_own_group(self):
         self.refused("groups.busy", "sh", "-c", '(sleep 1000 </dev/null >/dev/null 2>&1 &); exec "$@"', "sh",
-                     says="is none of its own")
+                     says="is none of its own", unchanged=True)
         self.opens("sh", "-c", 'sleep 1000 </dev/null >/dev/null 2>&1 & exec "$@"', "sh")
 
 

@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <functional>
 #include <glove/container/session_groups.hpp>
+#include <glove/control/session_meter.hpp>
+#include <glove/control/session_processes.hpp>
 #include <glove/sys/process_facts.hpp>
 #include <glove/wire/crypto.hpp>
 #include <gtest/gtest.h>
@@ -26,15 +28,13 @@ namespace glove::container {
 namespace {
 
 using std::string;
-using std::chrono::seconds;
+using namespace std::chrono_literals;
 
 constexpr std::uint64_t mib = 1UL << 20;
 const session_group_limits usual{64 * mib, 16};
 const sys::system_clock real_time;
 
-[[nodiscard]] auto soon() -> std::chrono::nanoseconds {
-    return real_time.monotonic() + seconds{60};
-}
+[[nodiscard]] auto soon() -> std::chrono::nanoseconds { return real_time.monotonic() + 60s; }
 
 [[nodiscard]] auto own_path() -> string {
     const auto table = test::content_of("/proc/self/cgroup");
@@ -314,10 +314,10 @@ TEST_F(SessionGroups, processes_that_are_refused_around_it_are_not_its_own) {
 
 TEST_F(SessionGroups, processor_time_is_that_of_all_and_never_less) {
     const auto group = make("a");
-    const auto burns = [] {
+    const auto burns = [] { // some of it on the way into the group
         ::timespec used{};
         while (::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) == 0 &&
-               used.tv_nsec < 200'000'000) {
+               used.tv_nsec < 220'000'000) {
         }
         return 0;
     };
@@ -416,6 +416,108 @@ TEST_F(SessionGroups, the_list_has_sessions_and_nothing_else) {
     EXPECT_EQ(groups->list().value(), (std::vector<string>{"a", "b"}));
     for (const auto* other : {"glove-session-", "glove-run-x", "glove-session-a:b"})
         EXPECT_EQ(::rmdir((parent_place() + "/" + other).c_str()), 0);
+}
+
+// What a service leaves that is killed: a group with a process in it.
+struct left_behind {
+    left_behind(session_groups& groups, const string& id) {
+        test::pipe_ends channel;
+        const auto service = ::fork();
+        test::prepared(service >= 0, "fork");
+        if (service == 0) {
+            auto group = groups.make(id, usual);
+            if (::fork() == 0) {
+                if (::write(group->entry().get(), "0", 1) != 1) ::_exit(120);
+                test::say(channel.write, std::to_string(::getpid()));
+                channel.write = {};
+                (void)sleeps();
+            }
+            channel.write = {};
+            (void)sleeps();
+        }
+        channel.write = {};
+        agent = std::stoi(test::hear(channel.read));
+        (void)::kill(service, SIGKILL);
+        (void)::waitpid(service, nullptr, 0);
+    }
+    ::pid_t agent = 0;
+};
+[[nodiscard]] auto is_alive(::pid_t process) -> bool { return ::kill(process, 0) == 0; }
+
+struct Recovery : SessionGroups {
+    [[nodiscard]] auto record_of(const string& id, ::pid_t agent) -> control::session_record {
+        control::session_record out;
+        out.session_id = id;
+        const auto facts = sys::facts_of_process(agent);
+        const auto group = groups->find(id);
+        out.process = control::process_identity_of(static_cast<std::uint32_t>(agent),
+                                                   facts.value().start_ticks,
+                                                   group.value().value().identity())
+                          .value();
+        return out;
+    }
+    [[nodiscard]] auto observe(const control::session_record& of) -> control::observed_process {
+        control::session_group_finder finder{*groups};
+        return control::session_processes{{.groups = &finder, .clock = &real_time, .patience = 60s}}
+            .observe(of);
+    }
+};
+
+TEST_F(Recovery, what_a_killed_service_left_is_ended_once) {
+    const left_behind session{*groups, "a"};
+    ASSERT_TRUE(is_alive(session.agent));
+    const auto record = record_of("a", session.agent);
+    EXPECT_EQ(observe(record), control::observed_process::ended);
+    EXPECT_FALSE(std::filesystem::exists(place_of("a")));
+    EXPECT_EQ(observe(record), control::observed_process::gone);
+}
+
+TEST_F(Recovery, a_process_of_another_group_is_left_alone) {
+    const left_behind session{*groups, "a"};
+    const auto record = record_of("a", session.agent);
+    auto other = record;
+    ++other.process.cgroup_inode;
+    EXPECT_EQ(observe(other), control::observed_process::unknown);
+    EXPECT_TRUE(is_alive(session.agent));
+    // Out of its group: into one that is not the session's.
+    const auto elsewhere = make("b");
+    ASSERT_TRUE(put(place_of("b") + "/cgroup.procs", std::to_string(session.agent)));
+    EXPECT_EQ(observe(record), control::observed_process::unknown);
+    EXPECT_TRUE(is_alive(session.agent));
+    EXPECT_TRUE(std::filesystem::exists(place_of("a")));
+    EXPECT_EQ(::rmdir(place_of("a").c_str()), 0);
+    EXPECT_EQ(observe(record), control::observed_process::unknown);
+    EXPECT_TRUE(is_alive(session.agent));
+}
+
+TEST_F(Recovery, groups_that_nobody_needs_are_swept) {
+    const left_behind a{*groups, "a"}, b{*groups, "b"};
+    control::session_group_finder finder{*groups};
+    const auto swept = control::sweep_groups(
+        finder, [](std::string_view id) { return id == "b"; }, real_time, soon());
+    ASSERT_TRUE(swept.has_value());
+    EXPECT_EQ(swept->removed, std::vector<string>{"a"});
+    EXPECT_TRUE(swept->troubles.empty());
+    EXPECT_EQ(groups->list().value(), std::vector<string>{"b"});
+    EXPECT_TRUE(is_alive(b.agent));
+    EXPECT_EQ(observe(record_of("b", b.agent)), control::observed_process::ended);
+}
+
+TEST_F(SessionGroups, the_meter_reads_its_group) {
+    auto group = make("a", {32 * mib, 4});
+    control::session_meter meter{group,
+                                 [] { return result<filesystem_use>{filesystem_use{7, false}}; }};
+    member more{group, [] { return children_up_to(4); }};
+    EXPECT_EQ(more.status(), 3);
+    member eats{group, [] { return touches(40 * mib); }};
+    EXPECT_TRUE(eats.was_killed());
+    const auto state = meter.state().value();
+    EXPECT_TRUE(state.is_over_memory());
+    EXPECT_EQ(state.peak_pids, 4U);
+    EXPECT_EQ(state.pids_refused, 1U);
+    EXPECT_GT(state.peak_memory_bytes, 24 * mib);
+    EXPECT_EQ(state.disk_bytes, 7U);
+    EXPECT_GT(meter.cpu_us().value(), 0U);
 }
 
 } // namespace

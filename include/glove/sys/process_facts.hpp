@@ -15,6 +15,7 @@ namespace glove::sys {
 struct process_facts {
     ::pid_t parent = 0;            // 0: none that this process could see
     std::uint64_t start_ticks = 0; // since the machine was started
+    bool has_ended = false;        // with all its threads, and was not waited for
     auto operator==(const process_facts&) const -> bool = default;
 };
 // Of the text of a file /proc/PID/stat.

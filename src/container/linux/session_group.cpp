@@ -62,12 +62,38 @@ struct most {
     return most{seen, told};
 }
 
+[[nodiscard]] auto cpu_of(sys::fd_ref group) -> result<std::uint64_t> {
+    GLOVE_TRY(const auto processor, table(group, "cpu.stat"));
+    return count(processor, "cpu.stat", "usage_usec");
+}
+
 void pause(nanoseconds time) {
     const ::timespec asked{0, static_cast<long>(time.count())};
     (void)::nanosleep(&asked, nullptr);
 }
 
 } // namespace
+
+auto usage_of(sys::fd_ref group, std::optional<std::uint32_t> processes, seen_peaks& seen)
+    -> result<session_group_usage> {
+    session_group_usage out;
+    GLOVE_TRY(out.cpu_us, cpu_of(group));
+    GLOVE_TRY(const auto memory, table(group, "memory.events"));
+    GLOVE_TRY(out.out_of_memory, count(memory, "memory.events", "oom_kill"));
+    // Not `max`, which counts pages that were merely given back.
+    GLOVE_TRY(out.memory_limit_met, count(memory, "memory.events", "oom"));
+    GLOVE_TRY(const auto refusals, table(group, "pids.events"));
+    GLOVE_TRY(out.processes_refused, count(refusals, "pids.events", "max"));
+    GLOVE_TRY(const auto bytes, most_of(group, "memory.peak", "memory.current", seen.memory));
+    out.memory_peak = bytes.value;
+    GLOVE_TRY(const auto peak, most_of(group, "pids.peak", "pids.current", seen.processes));
+    out.processes_peak =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(peak.value, UINT32_MAX));
+    // Older kernels count what a group around this one refused, too. Its own limit refuses nothing
+    // before it was reached.
+    if (peak.told && processes && peak.value < *processes) out.processes_refused = 0;
+    return out;
+}
 
 auto session_group::state::open_files() -> result<> {
     struct row {
@@ -172,33 +198,11 @@ session_group::~session_group() {
 auto session_group::identity() const -> const group_identity& { return state_->identity; }
 auto session_group::entry() const -> sys::fd_ref { return state_->entry; }
 
-auto session_group::cpu_us() const -> result<std::uint64_t> {
-    GLOVE_TRY(const auto processor, table(state_->group, "cpu.stat"));
-    return count(processor, "cpu.stat", "usage_usec");
-}
+auto session_group::cpu_us() const -> result<std::uint64_t> { return cpu_of(state_->group); }
 
 auto session_group::usage() const -> result<session_group_usage> {
-    const auto& group = state_->group;
     GLOVE_CHECK(state_->check_held());
-    session_group_usage out;
-    GLOVE_TRY(out.cpu_us, cpu_us());
-    GLOVE_TRY(const auto memory, table(group, "memory.events"));
-    GLOVE_TRY(out.out_of_memory, count(memory, "memory.events", "oom_kill"));
-    // Not `max`, which counts pages that were merely given back.
-    GLOVE_TRY(out.memory_limit_met, count(memory, "memory.events", "oom"));
-    GLOVE_TRY(const auto processes, table(group, "pids.events"));
-    GLOVE_TRY(out.processes_refused, count(processes, "pids.events", "max"));
-    GLOVE_TRY(const auto bytes,
-              most_of(group, "memory.peak", "memory.current", state_->memory_seen));
-    out.memory_peak = bytes.value;
-    GLOVE_TRY(const auto peak, most_of(group, "pids.peak", "pids.current", state_->processes_seen));
-    out.processes_peak =
-        static_cast<std::uint32_t>(std::min<std::uint64_t>(peak.value, UINT32_MAX));
-    // Older kernels count what a group around this one refused, too. Its own limit refuses nothing
-    // before it was reached.
-    if (peak.told && state_->processes && peak.value < *state_->processes)
-        out.processes_refused = 0;
-    return out;
+    return usage_of(state_->group, state_->processes, state_->seen);
 }
 
 auto session_group::holds(::pid_t process) const -> result<bool> {

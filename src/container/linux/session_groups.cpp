@@ -184,32 +184,6 @@ struct place {
                    "the kernel does not keep the controller " + left.front() + " below " + at.path);
 }
 
-// "0-3,5" has five.
-[[nodiscard]] auto count_processors(std::string_view list) -> std::optional<unsigned> {
-    constexpr std::uint64_t most = 65'535;
-    std::uint64_t out = 0;
-    while (!list.empty()) {
-        const auto part = list.substr(0, list.find(','));
-        list.remove_prefix(std::min(part.size() + 1, list.size()));
-        const auto dash = std::min(part.find('-'), part.size());
-        const auto first = parse_decimal(part.substr(0, dash), most);
-        const auto last = dash == part.size() ? first : parse_decimal(part.substr(dash + 1), most);
-        if (!first || !last || *last < *first) return std::nullopt;
-        out += *last - *first + 1;
-    }
-    if (out == 0 || out > most + 1) return std::nullopt;
-    return static_cast<unsigned>(out);
-}
-
-// Without swap in the kernel nothing can be swapped out; with it, what is not counted is not held.
-[[nodiscard]] auto check_swap(sys::fd_ref group) -> result<bool> {
-    if (::faccessat(group.get(), "memory.swap.max", W_OK, 0) == 0) return true;
-    if (errno == ENOENT && !sys::exists("/proc/swaps")) return false;
-    return fail(errc::unsupported, "group.limit",
-                "memory.swap.max: this kernel does not count what control groups swap out",
-                "start Linux without swapaccount=0 in its parameters");
-}
-
 [[nodiscard]] auto values_for(const session_group_limits& limits, bool swap)
     -> std::vector<held_value> {
     std::vector<held_value> out{
@@ -229,6 +203,30 @@ struct place {
 }
 
 } // namespace
+
+auto count_processors(std::string_view list) -> std::optional<unsigned> {
+    constexpr std::uint64_t most = 65'535;
+    std::uint64_t out = 0;
+    while (!list.empty()) {
+        const auto part = list.substr(0, list.find(','));
+        list.remove_prefix(std::min(part.size() + 1, list.size()));
+        const auto dash = std::min(part.find('-'), part.size());
+        const auto first = parse_decimal(part.substr(0, dash), most);
+        const auto last = dash == part.size() ? first : parse_decimal(part.substr(dash + 1), most);
+        if (!first || !last || *last < *first) return std::nullopt;
+        out += *last - *first + 1;
+    }
+    if (out == 0 || out > most + 1) return std::nullopt;
+    return static_cast<unsigned>(out);
+}
+
+auto check_swap(sys::fd_ref group) -> result<bool> {
+    if (::faccessat(group.get(), "memory.swap.max", W_OK, 0) == 0) return true;
+    if (errno == ENOENT && !sys::exists("/proc/swaps")) return false;
+    return fail(errc::unsupported, "group.limit",
+                "memory.swap.max: this kernel does not count what control groups swap out",
+                "start Linux without swapaccount=0 in its parameters");
+}
 
 struct session_groups::state {
     sys::unique_fd own;
