@@ -130,6 +130,7 @@ public:
         while (!said_.contains(word))
             if (!hear()) throw std::runtime_error{"never said: " + said_};
     }
+    void type(std::string_view keys) { test::say(terminal_, keys); }
     [[nodiscard]] auto last_news() -> result<std::optional<ending>> {
         for (;;) {
             auto news = process().read_news();

@@ -1,5 +1,6 @@
 // Sessions that a launcher starts, in a service as it really is.
 #include "container/launcher_scene.hpp"
+#include "container/linux/cgroup.hpp"
 #include "net/bridge_protocol.hpp"
 #include <algorithm>
 #include <dirent.h>
@@ -628,7 +629,7 @@ TEST(Launcher, ItIsMadeBeforeTheSecondThread) {
 TEST(Launcher, SignalsThatEndAServiceEndNeitherLauncherNorKeeper) {
     EXPECT_EQ(as_service([] {
                   auto by = good(launcher::start());
-                  session one{by, shell_wish("echo up; sleep 0.3; exit 3")};
+                  session one{by, shell_wish("echo up; read line; exit 3")};
                   one.release();
                   one.await_word("up");
                   const auto all = family_of(by, one);
@@ -637,9 +638,10 @@ TEST(Launcher, SignalsThatEndAServiceEndNeitherLauncherNorKeeper) {
                           prepared(::syscall(SYS_pidfd_send_signal, one_of->get(), number, nullptr,
                                              0) == 0,
                                    "signal");
+                  one.type("go on\n");
                   return one.run() + (by.is_alive() ? " alive" : " dead");
               }),
-              "up\n=768 alive");
+              "up\ngo on\n=768 alive");
 }
 
 // --- the control group
@@ -656,6 +658,41 @@ TEST(Launcher, InitIsWrittenIntoItsGroup) {
                       got > 0 && std::to_string(launched.init.pid) == number ? "init" : number};
               }),
               "init");
+}
+
+// In the guest, which has a unified hierarchy; there root has a place for a group.
+TEST(Launcher, AllOfASessionIsInItsGroup) {
+    if (::geteuid() != 0 || std::getenv("GLOVE_SLOWNESS") == nullptr) return;
+    EXPECT_EQ(as_service([] {
+                  const auto parent = good(cgroup::open_own(good(cgroup::path_of(::getpid()))));
+                  const auto name = "glove-launcher-test-" + std::to_string(::getpid());
+                  const auto group = good(cgroup::make(parent, name));
+                  const sys::unique_fd entry{
+                      ::openat(group.get(), "cgroup.procs", O_WRONLY | O_CLOEXEC)};
+                  auto by = good(launcher::start());
+                  auto plan = good(make_session_plan(shell_wish("sleep 100 & wait")));
+                  std::string out;
+                  {
+                      auto launched = good(by.launch({.plan = &plan, .entry = entry}));
+                      good(launched.process.release());
+                      const auto is_in = [&](std::uint32_t pid) {
+                          return cgroup::path_of(static_cast<::pid_t>(pid))
+                              .value_or("")
+                              .ends_with("/" + name);
+                      };
+                      const auto keeper = parent_of(launched.init.pid);
+                      std::vector<std::uint32_t> agents;
+                      for (int i = 0; i < 500 && agents.empty(); ++i) {
+                          ::usleep(10'000);
+                          agents = children_of(launched.init.pid);
+                      }
+                      out = is_in(launched.init.pid) && is_in(agents.at(0)) ? "in" : "not in";
+                      out += is_in(keeper) ? ", and its keeper" : ", without its keeper";
+                  }
+                  for (int i = 0; i < 500 && !cgroup::remove(parent, name); ++i) ::usleep(10'000);
+                  return out;
+              }),
+              "in, without its keeper");
 }
 
 TEST(Launcher, WhereTheGroupCannotBeEnteredNothingIsStarted) {
