@@ -1,13 +1,11 @@
 // Whoever has something to tell puts it into the queue and goes on; one thread writes it down. What
 // finds no room is counted where it would have stood.
 #include <condition_variable>
-#include <csignal>
 #include <deque>
 #include <glove/control/service_log.hpp>
 #include <glove/sys/clock.hpp>
+#include <glove/sys/threads.hpp>
 #include <mutex>
-#include <pthread.h>
-#include <system_error>
 #include <thread>
 #include <unistd.h>
 #include <utility>
@@ -86,33 +84,10 @@ struct queued_log::state {
     std::thread thread; // none: lines are written by those who have them
 };
 
-namespace {
-
-// Signals are for those who wait for them.
-class no_signals {
-public:
-    no_signals() {
-        ::sigset_t all{};
-        sigfillset(&all);
-        (void)::pthread_sigmask(SIG_SETMASK, &all, &before_);
-    }
-    no_signals(const no_signals&) = delete;
-    auto operator=(const no_signals&) -> no_signals& = delete;
-    ~no_signals() { (void)::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
-private:
-    ::sigset_t before_{};
-};
-
-} // namespace
-
 queued_log::queued_log(std::unique_ptr<log_sink> to, log_bounds most)
     : state_{std::make_shared<state>(std::move(to), most)} {
-    const no_signals blocked;
-    try {
-        state_->thread = std::thread{[kept = state_] { kept->run(); }};
-    } catch (const std::system_error&) { // the machine has no thread to give
-    }
+    if (auto made = sys::start_thread([kept = state_] { kept->run(); }, "log.thread"))
+        state_->thread = *std::move(made);
 }
 
 queued_log::~queued_log() {

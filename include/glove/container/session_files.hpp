@@ -36,9 +36,14 @@ public:
     // The directory that a session gets, for the service's own use: to copy into and to look at.
     // Good until `close`, whatever became of the session's mount of it.
     [[nodiscard]] auto content() const -> sys::fd_ref;
-    // A mount of that directory, to be taken into one sandbox. Once.
-    [[nodiscard]] auto take_mount() -> result<sys::unique_fd>;
-    // Since `begin_use`, which is when the session begins. Never waits.
+    // A mount of that directory, or of the regular file `name` in it, to be taken into one sandbox.
+    // Once. It is not the one that `content` is on: what becomes of the one, read-only for example,
+    // does not become of the other, and what is mounted in the one is not seen in the other. Steps:
+    // files.mount.
+    [[nodiscard]] auto take_mount(const std::string& name = {}) -> result<sys::unique_fd>;
+    // Since `begin_use`, which is when the session begins. `use` never waits: of an image that a
+    // process serves it tells what was known last. `refused` stays once it was seen. Step:
+    // files.use.
     void begin_use();
     [[nodiscard]] auto use() -> result<filesystem_use>;
     // Everything is on the disk (an image), and nothing of it is in use any more. No process may
@@ -72,12 +77,19 @@ struct opened_image {
     image_state state = image_state::good; // never `quarantined`
 };
 
-// The images beneath one directory, the materialization root, which is the caller's alone.
+struct image_options {
+    std::optional<image_means> only = {}; // the first that works when there is none
+    std::string program = {};             // of glove-image; the installed one when it is empty
+};
+
+// The images beneath one directory, the materialization root, which is the caller's alone. Any
+// thread; two uses of one image at a time are refused, whoever they are.
 class session_images {
 public:
-    // Tries out which means there are. Steps: files.root; files.means (errc::unsupported, with what
-    // is missing).
-    [[nodiscard]] static auto open(const std::string& root) -> result<session_images>;
+    // Tries out which means there are: makes a file system, and mounts it. Steps: files.root;
+    // files.means (errc::unsupported, with what is missing).
+    [[nodiscard]] static auto open(const std::string& root, const image_options& how = {})
+        -> result<session_images>;
     session_images(session_images&&) noexcept;
     ~session_images();
 
@@ -87,14 +99,16 @@ public:
 
     // A new image and its file system. `entry`: the control group in which a process that serves it
     // runs (session_group::entry); without one it is the service's own. When there is such an image
-    // already, it is opened: a copy that was interrupted goes on. Steps: files.image, files.format,
-    // files.mount, files.busy.
+    // already, it is checked and opened: a copy that was interrupted goes on. Steps: files.image,
+    // files.format, files.check, files.quarantined, files.mount, files.busy.
     [[nodiscard]] auto make(std::string_view session_id, std::string_view alias,
                             std::uint64_t bytes, std::optional<sys::fd_ref> entry)
         -> result<opened_image>;
-    // One that is there, to be looked at: nothing can be written. What was not closed is checked,
-    // and mended where that loses nothing; what cannot be is put under quarantine. Steps:
-    // files.image (errc::not_found), files.quarantined (errc::corrupt), files.busy.
+    // One that is there, to be looked at: nothing can be written. Every image is checked first,
+    // whatever it says of itself, and mended where that loses nothing; what cannot be mended is put
+    // under quarantine: it has another name then, and nothing opens it any more. Steps: files.image
+    // (errc::not_found), files.check (it could not be), files.quarantined (errc::corrupt),
+    // files.mount, files.busy.
     [[nodiscard]] auto look(std::string_view session_id, std::string_view alias)
         -> result<opened_image>;
     // The name that the copy's record has in `root`.
