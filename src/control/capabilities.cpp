@@ -20,7 +20,8 @@ constexpr std::array backends{backend_kind::linux_production, backend_kind::appl
 
 // Nothing can be started when nothing can be put on record.
 [[nodiscard]] auto has_runtime(const parts& of) -> bool {
-    return is_there(part::operational_runtime, of) && of.sessions->operational();
+    return is_there(part::session_store, of) && of.runtime != nullptr &&
+           of.runtime->lifecycle_operational() && of.sessions->operational();
 }
 
 [[nodiscard]] auto runs_on(const parts& of, backend_kind backend) -> bool {
@@ -42,10 +43,11 @@ void put_enforcement(wire::json::writer& to, const enforcement_mechanisms& by) {
 void put_runtime(wire::json::writer& to, const parts& of) {
     const bool works = has_runtime(of);
     const bool on_linux = runs_on(of, backend_kind::linux_production);
-    to.member("agent_runtime_adapter_schema_version", works ? 1 : 0);
+    // Without an adapter, a template names the whole command.
+    const auto ids = works ? of.runtime->runtime_ids() : std::vector<std::string>{};
+    to.member("agent_runtime_adapter_schema_version", ids.empty() ? 0 : 1);
     to.begin_array("managed_runtime_ids");
-    if (works)
-        for (const auto& id : of.runtime->runtime_ids()) to.element(id);
+    for (const auto& id : ids) to.element(id);
     to.end_array();
     const bool exposes = of.exposures != nullptr && of.exposures->operational();
     const int exposures = exposes ? 1 : 0;

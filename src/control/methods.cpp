@@ -175,8 +175,9 @@ auto is_there(part of, const parts& among) -> bool {
     case session_policy: return among.policy != nullptr;
     case session_store: return among.policy != nullptr && among.sessions != nullptr;
     case operational_runtime:
+        // A session that is there can be looked at and stopped, whatever can be started.
         return is_there(session_store, among) && among.runtime != nullptr &&
-               among.runtime->lifecycle_operational();
+               (among.runtime->lifecycle_operational() || among.runtime->has_sessions());
     case exposure_policy: return among.exposures != nullptr;
     case materialization_root: return among.retained != nullptr;
     case channel_catalog: return is_there(session_store, among) && among.channels != nullptr;
@@ -186,6 +187,7 @@ auto is_there(part of, const parts& among) -> bool {
 
 auto is_operational(const method& what, const parts& among) -> bool {
     if (!is_there(what.needs, among)) return false;
+    if (what.needs == operational_runtime && !among.runtime->lifecycle_operational()) return false;
     if (!what.writes) return true;
     switch (what.needs) {
     case session_store:

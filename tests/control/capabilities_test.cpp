@@ -134,5 +134,38 @@ TEST(Capabilities, nothing_is_advertised_that_is_not_there) {
     EXPECT_THAT(capability_document(has), HasSubstr(R"("validate_plan":false)"));
 }
 
+// A runtime that starts whole commands of templates has no adapter to advertise.
+TEST(Capabilities, no_adapter_without_a_runtime_that_has_one) {
+    whole_service s;
+    s.runtime.ids = {"codex"};
+    EXPECT_THAT(capability_document(s.has), HasSubstr(R"("agent_runtime_adapter_schema_version":1,)"
+                                                      R"("managed_runtime_ids":["codex"],)"));
+    s.runtime.ids.clear();
+    const auto said = capability_document(s.has);
+    EXPECT_THAT(said, HasSubstr(R"("agent_runtime_adapter_schema_version":0,)"
+                                R"("managed_runtime_ids":[],)"));
+    EXPECT_THAT(said, HasSubstr(R"("start_session":true)"));
+    EXPECT_THAT(said, HasSubstr(R"("disk":"filesystem_quota")"));
+}
+
+// Nothing can be started any more; what runs is still looked at and stopped, and not advertised.
+TEST(Capabilities, a_session_that_is_there_stays_within_reach) {
+    whole_service s;
+    const auto ask = [&](string_view method, string_view key) {
+        const auto call = good_call_of(s, method);
+        return s.ask(method, call.payload,
+                     call.key ? std::optional{string{key} + string{method}} : std::nullopt);
+    };
+    s.runtime.operational = false;
+    for (const string_view method : {"attach", "write_stdin", "stop_session"})
+        EXPECT_EQ(ask(method, "k1"), "method_not_found") << method;
+    const auto none = capability_document(s.has);
+    s.runtime.holds = true;
+    for (const string_view method : {"attach", "write_stdin", "stop_session"})
+        EXPECT_THAT(ask(method, "k2"), HasSubstr("session")) << method;
+    EXPECT_EQ(capability_document(s.has), none);
+    EXPECT_THAT(none, HasSubstr(R"("start_session":false,"session_status":true,"attach":false,)"));
+}
+
 } // namespace
 } // namespace glove::control

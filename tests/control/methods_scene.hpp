@@ -42,7 +42,8 @@ public:
     auto mechanisms() const -> control::enforcement_mechanisms override {
         return control::linux_mechanisms();
     }
-    auto runtime_ids() const -> std::vector<std::string> override { return {"codex", "pi"}; }
+    auto has_sessions() const noexcept -> bool override { return holds; }
+    auto runtime_ids() const -> std::vector<std::string> override { return ids; }
     auto evaluates_refinements() const noexcept -> bool override { return operational; }
     auto admits_observations() const -> bool override { return operational; }
     auto start(std::string_view key, const control::start_authorization& what)
@@ -78,6 +79,8 @@ public:
     }
 
     bool operational = true;
+    bool holds = false; // sessions
+    std::vector<std::string> ids{"codex", "pi"};
     bool fails = false;
     std::vector<std::string> done;
 

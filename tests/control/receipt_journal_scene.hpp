@@ -1,6 +1,7 @@
 // A controller with a copy of the chain, and journals over disks that tests break.
 #pragma once
 #include "receipt_scene.hpp"
+#include "refusals.hpp"
 #include "supervisor/policy_scene.hpp"
 #include <glove/control/receipt_journal.hpp>
 #include <support/failing_disk.hpp>
@@ -79,9 +80,6 @@ template<class T> auto why(const control::answer<T>& out) -> std::string {
     if (out) return "";
     return std::string{to_string(out.error().code)} + " " + std::string{out.error().why.step} +
            " " + out.error().why.detail;
-}
-template<class T> auto code_of(const control::answer<T>& out) -> std::string {
-    return out ? "" : std::string{to_string(out.error().code)};
 }
 
 } // namespace glove::test

@@ -1,5 +1,6 @@
 // Registries on a disk in memory, with a clock in the hand, and sessions at every point of a life.
 #pragma once
+#include "refusals.hpp"
 #include <atomic>
 #include <glove/adapters/sage.hpp>
 #include <glove/control/lifecycle.hpp>
@@ -95,9 +96,6 @@ inline auto receipt_at(std::uint64_t started, std::uint64_t finished) -> termina
             .refinement = false};
 }
 
-template<class T> auto code_of(const answer<T>& what) -> std::string {
-    return what ? "" : std::string{to_string(what.error().code)};
-}
 template<class T> auto why_of(const answer<T>& what) -> std::string {
     return what ? "" : std::string{what.error().why.step} + ": " + what.error().why.detail;
 }

@@ -1,5 +1,5 @@
-// What runs the sessions of plans. This build makes none: the methods that need one are not found,
-// and nothing is advertised. What is here is what the methods ask of it.
+// What runs the sessions of plans, as the methods ask for it. Without one they are not found, and
+// nothing is advertised.
 //
 // Guarantees of whoever implements it: safe for use by several threads; `lifecycle_operational` is
 // true only while sessions can really be started, and everything advertised is asked of it, never
@@ -31,6 +31,8 @@ class managed_runtime {
 public:
     virtual ~managed_runtime() = default;
     [[nodiscard]] virtual auto lifecycle_operational() const noexcept -> bool = 0;
+    // Whether there is a session to look at or to stop, also when no other one can be started.
+    [[nodiscard]] virtual auto has_sessions() const noexcept -> bool { return false; }
     [[nodiscard]] virtual auto backend() const noexcept -> supervisor::backend_kind = 0;
     [[nodiscard]] virtual auto mechanisms() const -> enforcement_mechanisms = 0;
     // Which runtimes of templates it can start.
