@@ -1,6 +1,7 @@
 // Sessions of the Linux host with everything real: control groups, file systems, perimeters. Runs
 // as the only process of a group that was delegated: tests/vm/linux_host_test.py starts it.
 #include "control/host_images.hpp"
+#include "control/receipt_journal_scene.hpp"
 #include "supervisor/exposure_scene.hpp"
 #include "supervisor/policy_scene.hpp"
 #include <atomic>
@@ -9,6 +10,7 @@
 #include <glove/container/launcher.hpp>
 #include <glove/container/session_groups.hpp>
 #include <glove/control/linux_host.hpp>
+#include <glove/control/session_runtime.hpp>
 #include <glove/supervisor/bundle_store.hpp>
 #include <glove/wire/crypto.hpp>
 #include <gtest/gtest.h>
@@ -777,6 +779,97 @@ TEST(LinuxHostImages, OnlyWhatNobodyWroteIsRemoved) {
     scene.host->sweep(*registry.sessions);
     EXPECT_EQ(scene.traces(), before) << scene.log.text();
     EXPECT_NE(scene.log.text().find("session.image_removed"), std::string::npos);
+}
+
+// --- with the runtime ---
+
+// A whole service's worth of parts, and one session after the other.
+class service_scene {
+public:
+    host_scene scene;
+    test::memory_files receipt_disk;
+    receipt_journal receipts = test::journal_on(receipt_disk);
+    test::controller archive;
+    std::optional<registry_scene> registry;
+    std::unique_ptr<session_runtime> runtime;
+
+    service_scene() {
+        scene.rules.resource_profiles[0].pids = 24;
+        scene.rules.resource_profiles[0].memory_bytes = 64 * mib;
+        scene.rules.resource_profiles[0].disk_bytes = 16 * mib;
+    }
+    // What a command in a shell ended as, by its receipt.
+    auto receipt_of(const std::string& id, const std::string& command)
+        -> std::optional<resource_receipt> {
+        scene.run(command);
+        runtime.reset();
+        scene.open();
+        if (!registry) registry.emplace(scene.clock);
+        EXPECT_TRUE(archive.reconcile(receipts));
+        runtime = session_runtime::create({.sessions = registry->sessions.get(),
+                                           .receipts = &receipts,
+                                           .rules = &scene.policy->rules(),
+                                           .host = scene.host.get(),
+                                           .clock = &scene.clock,
+                                           .log = &scene.log},
+                                          {.launch_time = patience})
+                      .value();
+        const auto sealed = scene.sealed(scene.plan());
+        EXPECT_TRUE(registry->sessions->create(
+            "create-" + id, {id, sealed.digests.controller, sealed.text},
+            [&](const create_session&) -> answer<sealed_plan> { return sealed; }));
+        const auto now = scene.clock.ms();
+        const auto started =
+            runtime->start("start-" + id, {1, "authorization", id, sealed.digests.controller,
+                                           sealed.digests.content, now, now + 100'000});
+        EXPECT_TRUE(started) << test::why(started) << scene.log.text();
+        const auto deadline = scene.clock.monotonic() + patience;
+        while (scene.clock.monotonic() < deadline &&
+               !is_terminal(registry->sessions->status(id).value().state))
+            std::this_thread::sleep_for(std::chrono::milliseconds{20});
+        const auto page = runtime->attach(id, 0, 65'536);
+        if (page) shown = page->bytes;
+        const auto chain = receipts.page(archive.anchor, 15);
+        EXPECT_TRUE(chain);
+        if (!chain || chain->envelopes.size() != 1) {
+            ADD_FAILURE() << "there is no receipt: " << scene.log.text();
+            return std::nullopt;
+        }
+        return chain->envelopes[0].receipt;
+    }
+    auto cause_of(const std::string& id, const std::string& command) -> std::string {
+        const auto receipt = receipt_of(id, command);
+        return receipt ? std::string{to_string(receipt->cause)} : "none";
+    }
+    std::string shown;
+};
+
+TEST(LinuxHostRuntime, AWholeSessionEndsWithItsReceipt) {
+    service_scene of;
+    const auto receipt = of.receipt_of("session-1", "echo hello");
+    ASSERT_TRUE(receipt);
+    EXPECT_EQ(of.shown, "hello\r\n");
+    EXPECT_EQ(receipt->cause, termination_cause::exited);
+    EXPECT_EQ(receipt->exit_code, 0U);
+    EXPECT_EQ(receipt->backend_id, "linux-production:cgroup-v2-v1");
+    EXPECT_EQ(receipt->mechanisms, linux_mechanisms());
+    EXPECT_EQ(receipt->observed.terminal_output_bytes, 7U);
+    EXPECT_GT(receipt->observed.peak_memory_bytes, 0U);
+    EXPECT_EQ(receipt->profile_digest,
+              of.registry->sessions->record("session-1").value().launch_profile_digest);
+    EXPECT_EQ(of.registry->sessions->status("session-1").value().state, session_state::exited);
+    EXPECT_TRUE(the_groups->list().value().empty());
+}
+
+TEST(LinuxHostRuntime, EachLimitIsHeldAndItsTwinIsNot) {
+    service_scene of;
+    EXPECT_EQ(of.cause_of("disk-n", "head -c 8000000 /dev/zero >/tmp/x"), "exited");
+    EXPECT_EQ(of.cause_of("disk", "head -c 32000000 /dev/zero >/tmp/x; sleep 100"), "disk_limit");
+    EXPECT_EQ(of.cause_of("pids-n", "for i in 1 2 3 4 5; do sleep 1 & done; wait"), "exited");
+    EXPECT_EQ(of.cause_of("pids", "for i in $(seq 40); do sleep 100 & done; wait"), "pid_limit");
+    EXPECT_EQ(of.cause_of("memory", "x=$(head -c 200000000 /dev/zero | tr '\\0' x); sleep 100"),
+              "memory_limit");
+    EXPECT_EQ(of.cause_of("left", "exit 7"), "exited");
 }
 
 } // namespace
