@@ -4,6 +4,7 @@
 #include <glove/base/text.hpp>
 #include <glove/host/user_service.hpp>
 #include <glove/sys/files.hpp>
+#include <glove/sys/process_facts.hpp>
 #include <string_view>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,22 +20,13 @@ constexpr std::size_t most_bytes = 64UL << 10;
                 "this is for the service alone: glove daemon start");
 }
 
-// "0::/user.slice/.../sage-gloved.service"
-[[nodiscard]] auto own_group_of(std::string_view memberships) -> result<std::string> {
-    while (!memberships.empty()) {
-        const auto line = memberships.substr(0, memberships.find('\n'));
-        memberships.remove_prefix(std::min(line.size() + 1, memberships.size()));
-        if (!line.starts_with("0::/")) continue;
-        return std::string{line.substr(4)};
-    }
-    return refused("this machine has no control groups of version 2");
-}
-
 } // namespace
 
 auto enter_subgroup(const std::string& hierarchy, const std::string& membership) -> result<> {
     GLOVE_TRY(const auto memberships, sys::read_file(membership, most_bytes));
-    GLOVE_TRY(const auto path, own_group_of(memberships));
+    const auto own = sys::unified_group_in(memberships);
+    if (!own) return refused("this machine has no control groups of version 2");
+    const std::string path{own->substr(1)};
     if (path.substr(path.rfind('/') + 1) != service_unit_name)
         return refused("this process is in the control group " + in_quotes(path));
     GLOVE_TRY(const auto root, sys::pin(hierarchy, sys::follow::no));

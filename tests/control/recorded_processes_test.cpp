@@ -45,6 +45,15 @@ TEST(RecordedProcesses, another_start_of_the_machine_or_of_the_process_means_tha
     EXPECT_EQ(s.observe({1, 43, boot, 987, 1, 1, {}}), gone);
 }
 
+TEST(RecordedProcesses, one_that_has_ended_and_was_not_waited_for_is_gone) {
+    const scene s;
+    const string rest = " 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 ";
+    (void)s.proc.file("46/stat", "46 (agent) Z" + rest + "1 0 987 0\n");
+    EXPECT_EQ(s.observe({1, 46, boot, 987, 1, 1, {}}), gone);
+    (void)s.proc.file("46/stat", "46 (agent) Z" + rest + "2 0 987 0\n"); // threads are left
+    EXPECT_EQ(s.observe({1, 46, boot, 987, 1, 1, {}}), unknown);
+}
+
 // As with hidepid=2, for a process of another user.
 TEST(RecordedProcesses, one_that_is_not_shown_is_not_gone) {
     const scene s;

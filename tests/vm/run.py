@@ -26,7 +26,7 @@ from machine import CHECKOUT, Disks, Ended, Trouble
 LABEL, ROOT_LABEL = "vm", "root"
 BUILD, REPORT = CHECKOUT + "/build/release", CHECKOUT + "/build/reports/vm"
 # Programs that tests start by themselves.
-HELPERS = ("hostile", "consume")
+HELPERS = ("hostile", "consume", "session_groups_guest")
 # Everything takes about ten times as long there.
 SLOWNESS = "10"
 NO_REPORT = 125

@@ -1,9 +1,9 @@
 // What has become of the processes of sessions that were alive when the last service ended.
 //
 // Guarantees: looks and never signals. A process is gone only when the machine was started since,
-// when the kernel says that its number is free, or when that number belongs to a process that
-// started at another time; what may still be it is unknown, and its session is left alone. A
-// process that `proc` merely does not show is not gone.
+// when the kernel says that its number is free, when that number belongs to a process that started
+// at another time, or when it has ended and only was not waited for; what may still be it is
+// unknown, and its session is left alone. A process that `proc` merely does not show is not gone.
 #pragma once
 #include <glove/control/session_registry.hpp>
 #include <string>

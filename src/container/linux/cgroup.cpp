@@ -1,12 +1,16 @@
 // Reads and writes, nothing else: what the values mean is for others.
 #include "container/linux/cgroup.hpp"
 #include <algorithm>
+#include <array>
 #include <fcntl.h>
 #include <glove/base/numbers.hpp>
 #include <glove/sys/files.hpp>
+#include <glove/sys/process_facts.hpp>
+#include <glove/sys/user_namespace.hpp>
 #include <linux/magic.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 namespace glove::container::cgroup {
@@ -35,16 +39,34 @@ constexpr std::size_t longest_value = 64UL * 1024;
     return out;
 }
 
+[[nodiscard]] auto is_unit(std::string_view name) -> bool {
+    return name.ends_with(".service") || name.ends_with(".scope") || name.ends_with(".slice");
+}
+
+// The group is below one of a service or scope: what a user's manager gave away, for it puts no
+// process there otherwise. It cannot say so at the group, as the system's manager does.
+[[nodiscard]] auto is_below_unit_of_user(std::string_view own) -> bool {
+    const auto inside = ::geteuid();
+    const auto user = inside == 0 ? sys::outer_user(inside) : inside;
+    const auto manager = "/user@" + std::to_string(user) + ".service/";
+    const auto at = own.find(manager);
+    if (user == 0 || at == std::string_view::npos) return false;
+    auto below = own.substr(at + manager.size());
+    std::string_view last = below, unit;
+    while (!below.empty()) {
+        last = below.substr(0, below.find('/'));
+        below.remove_prefix(std::min(last.size() + 1, below.size()));
+        if (is_unit(last)) unit = last;
+    }
+    return !is_unit(last) && !unit.empty() && !unit.ends_with(".slice");
+}
+
 } // namespace
 
 auto path_of(::pid_t process) -> result<std::string> {
     const auto file = "/proc/" + std::to_string(process) + "/cgroup";
     GLOVE_TRY(const auto table, sys::read_file(file, longest_value));
-    for (std::string_view rest{table}; !rest.empty();) {
-        const auto line = rest.substr(0, rest.find('\n'));
-        rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-        if (line.starts_with("0::/")) return std::string{line.substr(3)};
-    }
+    if (const auto path = sys::unified_group_in(table)) return std::string{*path};
     return fail(errc::unsupported, "limits.hierarchy", file + " names no group",
                 "start Linux with systemd.unified_cgroup_hierarchy=1 in its parameters");
 }
@@ -103,6 +125,49 @@ auto lists(std::string_view words, std::string_view word) -> bool {
         if (one == word) return true;
     }
     return false;
+}
+
+auto is_delegated(sys::fd_ref group, std::string_view own) -> bool {
+    if (!sys::exists("/run/systemd/system")) return true; // nobody else makes groups here
+    std::array<char, 2> value{};
+    const auto size = ::fgetxattr(group.get(), "user.delegate", value.data(), value.size());
+    return (size == 1 && value[0] == '1') || is_below_unit_of_user(own);
+}
+
+auto page_floor(std::uint64_t bytes) -> std::uint64_t {
+    const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    return bytes / page * page;
+}
+
+auto check_huge_pages() -> result<> {
+    constexpr const char* pools = "/sys/kernel/mm/hugepages";
+    constexpr std::size_t longest_table = 4UL << 20U;
+    if (!sys::exists(pools)) return {};
+    GLOVE_TRY(const auto mounts, sys::read_file("/proc/self/mountinfo", longest_table));
+    if (mounts.find("memory_hugetlb_accounting") != std::string::npos) return {}; // they do count
+    GLOVE_TRY(const auto place, sys::pin(pools, sys::follow::no));
+    GLOVE_TRY(const auto sizes, sys::list_names(place, ""));
+    for (const auto& [size, type] : sizes)
+        for (const auto* const file : {"nr_hugepages", "nr_overcommit_hugepages"}) {
+            const auto path = std::string{pools} + "/" + size + "/" + file;
+            GLOVE_TRY(const auto count, sys::read_file(path, 64));
+            if (count == "0\n") continue;
+            return fail(
+                errc::unsupported, "limits.huge_pages",
+                "this machine has huge pages set aside, which count to no limit: " + path,
+                "set it to 0 (sysctl vm.nr_hugepages, vm.nr_overcommit_hugepages), or mount "
+                "cgroup2 with memory_hugetlb_accounting");
+        }
+    return {};
+}
+
+auto let_be_killed(::pid_t process) -> result<> {
+    const auto path = "/proc/" + std::to_string(process) + "/oom_score_adj";
+    GLOVE_TRY(const auto value, sys::read_file(path, 16));
+    if (value != "-1000\n") return {};
+    const sys::unique_fd file{::open(path.c_str(), O_WRONLY | O_CLOEXEC)};
+    if (!file) return fail_os("limits.oom_score", errno, path);
+    return sys::write_all(file, "-999");
 }
 
 } // namespace glove::container::cgroup

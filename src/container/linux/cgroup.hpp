@@ -36,4 +36,17 @@ namespace glove::container::cgroup {
 // Whether a word is in a list of words, which spaces or newlines divide.
 [[nodiscard]] auto lists(std::string_view words, std::string_view word) -> bool;
 
+// Whether systemd gave the group away, and so leaves alone what is below it: `group` is the parent
+// of the caller's own group, whose path is `own`. Without systemd nobody else makes groups.
+[[nodiscard]] auto is_delegated(sys::fd_ref group, std::string_view own) -> bool;
+
+// As much memory as the kernel can hold a group to, at most `bytes`.
+[[nodiscard]] auto page_floor(std::uint64_t bytes) -> std::uint64_t;
+// Pages of these pools count to no group, and the kernel gives them to whoever asks. Step:
+// limits.huge_pages.
+[[nodiscard]] auto check_huge_pages() -> result<>;
+// There are processes that the kernel does not kill, whatever they take; their children inherit
+// it. `process` is a child of the caller's, or itself, and none of these afterwards.
+[[nodiscard]] auto let_be_killed(::pid_t process) -> result<>;
+
 } // namespace glove::container::cgroup

@@ -3,7 +3,6 @@
 #include "container/linux/cgroup.hpp"
 #include "container/linux/user_scope.hpp"
 #include <algorithm>
-#include <array>
 #include <ctime>
 #include <fcntl.h>
 #include <glove/base/numbers.hpp>
@@ -11,7 +10,6 @@
 #include <glove/sys/files.hpp>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 namespace glove::container {
@@ -53,11 +51,6 @@ struct setting {
     std::string enforced_limits::* said;
 };
 
-[[nodiscard]] auto page_floor(std::uint64_t bytes) -> std::uint64_t {
-    const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-    return bytes / page * page;
-}
-
 [[nodiscard]] auto settings_of(const limits& asked, unsigned own) -> std::vector<setting> {
     std::vector<setting> out;
     if (asked.memory_bytes) {
@@ -66,7 +59,7 @@ struct setting {
         out.push_back(
             {"--memory", "memory", "memory.oom.group", "1", &enforced_limits::memory_oom_group});
         out.push_back({"--memory", "memory", "memory.max",
-                       std::to_string(page_floor(*asked.memory_bytes)),
+                       std::to_string(cgroup::page_floor(*asked.memory_bytes)),
                        &enforced_limits::memory_max});
     }
     if (asked.processes)
@@ -113,34 +106,6 @@ struct setting {
     return check_held(one, said.*one.said);
 }
 
-[[nodiscard]] auto is_unit(std::string_view name) -> bool {
-    return name.ends_with(".service") || name.ends_with(".scope") || name.ends_with(".slice");
-}
-
-// The group is below one of a service or scope: what a user's manager gave away, for it puts no
-// process there otherwise. It cannot say so at the group, as the system's manager does.
-[[nodiscard]] auto is_below_unit_of_user(std::string_view own) -> bool {
-    const auto manager = "/user@" + std::to_string(::geteuid()) + ".service/";
-    const auto at = own.find(manager);
-    if (::geteuid() == 0 || at == std::string_view::npos) return false;
-    auto below = own.substr(at + manager.size());
-    std::string_view last = below, unit;
-    while (!below.empty()) {
-        last = below.substr(0, below.find('/'));
-        below.remove_prefix(std::min(last.size() + 1, below.size()));
-        if (is_unit(last)) unit = last;
-    }
-    return !is_unit(last) && !unit.empty() && !unit.ends_with(".slice");
-}
-
-// What systemd has given away it does not touch.
-[[nodiscard]] auto is_delegated(sys::fd_ref group, std::string_view own) -> bool {
-    if (!sys::exists("/run/systemd/system")) return true; // nobody else makes groups here
-    std::array<char, 2> value{};
-    const auto size = ::fgetxattr(group.get(), "user.delegate", value.data(), value.size());
-    return (size == 1 && value[0] == '1') || is_below_unit_of_user(own);
-}
-
 constexpr std::string_view no_place_advice =
     "log in so that systemd starts your service manager (glove doctor tells whether it runs), or "
     "start glove in a service with Delegate=cpu memory pids and DelegateSubgroup=main";
@@ -150,46 +115,13 @@ constexpr std::string_view no_place_advice =
     GLOVE_TRY(const auto own, cgroup::path_of(::getpid()));
     const auto parent = own == "/" ? own : sys::parent_of(own);
     auto group = cgroup::open_own(parent);
-    const bool usable = group && (own == "/" || is_delegated(*group, own));
+    const bool usable = group && (own == "/" || cgroup::is_delegated(*group, own));
     if (usable) return group;
     const auto why = group ? parent + " was not delegated" : group.error().detail;
     return fail(
         errc::unsupported, "limits.place",
         "no control group can be made for limits: you have no service manager to ask, and " + why,
         std::string{no_place_advice});
-}
-
-// Pages of these pools count to no group, and the kernel gives them to whoever asks.
-[[nodiscard]] auto check_huge_pages() -> result<> {
-    constexpr const char* pools = "/sys/kernel/mm/hugepages";
-    constexpr std::size_t longest_table = 4UL << 20U;
-    if (!sys::exists(pools)) return {};
-    GLOVE_TRY(const auto mounts, sys::read_file("/proc/self/mountinfo", longest_table));
-    if (mounts.find("memory_hugetlb_accounting") != std::string::npos) return {}; // they do count
-    GLOVE_TRY(const auto place, sys::pin(pools, sys::follow::no));
-    GLOVE_TRY(const auto sizes, sys::list_names(place, ""));
-    for (const auto& [size, type] : sizes)
-        for (const auto* const file : {"nr_hugepages", "nr_overcommit_hugepages"}) {
-            const auto path = std::string{pools} + "/" + size + "/" + file;
-            GLOVE_TRY(const auto count, sys::read_file(path, 64));
-            if (count == "0\n") continue;
-            return fail(
-                errc::unsupported, "limits.huge_pages",
-                "--memory: this machine has huge pages set aside, which count to no limit: " + path,
-                "set it to 0 (sysctl vm.nr_hugepages, vm.nr_overcommit_hugepages), or mount "
-                "cgroup2 with memory_hugetlb_accounting");
-        }
-    return {};
-}
-
-// What has this value the kernel does not kill, whatever it takes. Init's children inherit it.
-[[nodiscard]] auto let_be_killed(::pid_t init) -> result<> {
-    const auto path = "/proc/" + std::to_string(init) + "/oom_score_adj";
-    GLOVE_TRY(const auto value, sys::read_file(path, 16));
-    if (value != "-1000\n") return {};
-    const sys::unique_fd file{::open(path.c_str(), O_WRONLY | O_CLOEXEC)};
-    if (!file) return fail_os("limits.oom_score", errno, path);
-    return sys::write_all(file, "-999");
 }
 
 [[nodiscard]] auto hold(sys::fd_ref group) -> bool {
@@ -263,7 +195,11 @@ auto to_string(group_keeper keeper) noexcept -> std::string_view {
 }
 
 auto control_group::state::prepare() -> result<> {
-    if (asked.memory_bytes) GLOVE_CHECK(check_huge_pages());
+    if (asked.memory_bytes)
+        if (auto none = cgroup::check_huge_pages(); !none) {
+            none.error().detail.insert(0, "--memory: ");
+            return none;
+        }
     said.keeper = has_user_manager() ? group_keeper::user_manager : group_keeper::delegation;
     if (said.keeper == group_keeper::user_manager) return {};
     GLOVE_TRY(parent, find_delegation());
@@ -286,7 +222,7 @@ auto control_group::state::admit(::pid_t init) -> result<> {
         GLOVE_TRY(group, make_held(parent, name));
         GLOVE_CHECK(cgroup::write(group, "cgroup.procs", std::to_string(init)));
     }
-    if (asked.memory_bytes) GLOVE_CHECK(let_be_killed(init));
+    if (asked.memory_bytes) GLOVE_CHECK(cgroup::let_be_killed(init));
     for (const auto& one : settings) GLOVE_CHECK(set(group, one, said));
     GLOVE_TRY(const auto members, cgroup::read(group, "cgroup.procs"));
     if (members == std::to_string(init)) return {};
