@@ -46,6 +46,8 @@ inline void become_service() {
         set("/proc/self/gid_map", "0 " + std::to_string(gid) + " 1");
     }
     prepared(::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0, "private");
+    // As it is after the execution of the service's program in there.
+    prepared(::prctl(PR_SET_DUMPABLE, 1) == 0, "dumpable");
 }
 
 // What `body` says as such a service.
