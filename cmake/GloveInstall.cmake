@@ -10,7 +10,7 @@ set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 option(GLOVE_COMPLETIONS "Install shell completions" ON)
 
 set(commands glove gloved)
-set(helpers glove-control glove-egress glove-mcp glove-mediator glove-ssh-agent)
+set(helpers glove-control glove-egress glove-image glove-mcp glove-mediator glove-ssh-agent)
 add_custom_target(programs DEPENDS ${commands} ${helpers})
 install(TARGETS ${commands} RUNTIME)
 install(TARGETS ${helpers} RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/glove)

@@ -28,6 +28,8 @@ glove doctor tells what a machine lacks for it, and glove log shows what runs
 did.")
 # Both programs are linked whole, so the package depends on no other.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS OFF)
+# What retained file systems of sessions are made with; nothing else needs them.
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "e2fsprogs, fuse2fs")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA
   ${PROJECT_SOURCE_DIR}/packaging/debian/postinst
   ${PROJECT_SOURCE_DIR}/packaging/debian/prerm

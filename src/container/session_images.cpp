@@ -19,8 +19,8 @@ namespace {
 
 constexpr std::chrono::seconds patience_with_server{60};
 constexpr const char* content_name = "content";
-// A full one has a few blocks left: the kernel keeps some for itself, and fuse2fs refuses a write as
-// a whole, of which it is given 128 KiB at once.
+// A full one has a few blocks left: the kernel keeps some for itself, and fuse2fs refuses a write
+// as a whole, of which it is given 128 KiB at once.
 constexpr std::uint64_t least_left = 256UL << 10U;
 constexpr std::uint64_t bytes_of_trial = 1UL << 20U;
 
@@ -38,19 +38,31 @@ struct place {
                     ": no names for an image");
 }
 
-// A file without a name, its bytes reserved.
-[[nodiscard]] auto reserve(sys::fd_ref root, std::uint64_t bytes) -> result<sys::unique_fd> {
-    sys::unique_fd out{::openat(root.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)};
-    if (!out) return fail_os("files.image", errno, "a file without a name");
-    if (::fchmod(out.get(), 0600) != 0) return fail_os("files.image", errno, "fchmod");
+[[nodiscard]] auto reserve(sys::fd_ref image, std::uint64_t bytes) -> result<> {
     int os = EINTR;
     while (os == EINTR)
-        os = ::fallocate(out.get(), 0, 0, static_cast<::off_t>(bytes)) == 0 ? 0 : errno;
-    if (os == 0) return out;
+        os = ::fallocate(image.get(), 0, 0, static_cast<::off_t>(bytes)) == 0 ? 0 : errno;
+    if (os == 0) return {};
     auto problem = fail_os("files.image", os, "room for " + std::to_string(bytes) + " bytes");
     if (os == ENOSPC || os == EDQUOT)
         problem.error().remedy = "make room on the file system of the materialization root";
     return problem;
+}
+
+// Without a name, its bytes reserved.
+[[nodiscard]] auto formatted(const place& in, std::uint64_t bytes) -> result<sys::unique_fd> {
+    sys::unique_fd out{::openat(in.root.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)};
+    if (!out) return fail_os("files.image", errno, "a file without a name");
+    if (::fchmod(out.get(), 0600) != 0) return fail_os("files.image", errno, "fchmod");
+    GLOVE_CHECK(reserve(out, bytes));
+    // The session's directory, in the first that is ever written.
+    GLOVE_TRY(const auto first, make_scratch(1, 1));
+    if (::mkdirat(first.content().get(), content_name, 0755) != 0 ||
+        ::fchmodat(first.content().get(), content_name, 0755, 0) != 0)
+        return fail_os("files.format", errno, "a directory to begin with");
+    GLOVE_CHECK(format_image(in.tools, in.means, out, bytes, first.content()));
+    GLOVE_CHECK(reserve(out, bytes)); // mke2fs makes holes instead of writing zeros
+    return out;
 }
 
 [[nodiscard]] auto give_name(sys::fd_ref root, sys::fd_ref image, const std::string& name)
@@ -65,8 +77,7 @@ struct place {
 
 [[nodiscard]] auto make_image(const place& in, const std::string& name, std::uint64_t bytes)
     -> result<> {
-    GLOVE_TRY(const auto image, reserve(in.root, bytes));
-    GLOVE_CHECK(format_image(in.tools, in.means, image, bytes));
+    GLOVE_TRY(const auto image, formatted(in, bytes));
     if (const auto synced = sys::sync(image); !synced)
         return fail_os("files.format", synced.error().os, "fsync of the image");
     return give_name(in.root, image, name);
@@ -81,8 +92,7 @@ struct place {
         sys::open_beneath(in.root, name, (writes ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_NONBLOCK);
     if (!opened) return fail_os("files.image", opened.error().os, name);
     if (::flock(opened->get(), LOCK_EX | LOCK_NB) != 0) {
-        if (errno == EWOULDBLOCK)
-            return fail(errc::conflict, "files.busy", name + " is in use");
+        if (errno == EWOULDBLOCK) return fail(errc::conflict, "files.busy", name + " is in use");
         return fail_os("files.busy", errno, name);
     }
     const auto facts = sys::inspect(*opened);
@@ -101,7 +111,8 @@ struct place {
     const auto to = name_of(image_name::quarantined, session_id, alias);
     why.detail = from + ": " + why.detail;
     if (::renameat2(in.root.get(), from.c_str(), in.root.get(), to.c_str(), RENAME_NOREPLACE) != 0)
-        why.detail += "; it keeps its name: " + to + " cannot be made, errno " + std::to_string(errno);
+        why.detail +=
+            "; it keeps its name: " + to + " cannot be made, errno " + std::to_string(errno);
     else why.remedy = "look at " + to + " in the materialization root, and remove it";
     (void)sys::sync(in.root);
     return why;
@@ -120,11 +131,10 @@ struct session_images::state {
 
     [[nodiscard]] static auto mount_loop(file_state& files) -> result<> {
         GLOVE_TRY(auto loop, attach_loop(files.image));
-        std::vector<mount_option> options{{"source", loop.path.c_str()},
-                                          {"errors", "remount-ro"}};
+        std::vector<mount_option> options{{"source", loop.path.c_str()}, {"errors", "remount-ro"}};
         if (!files.writable) options.push_back({"ro"});
-        GLOVE_TRY(files.mount, make_mount("ext4", options,
-                                          files.writable ? 0U : MOUNT_ATTR_RDONLY, "files.mount"));
+        GLOVE_TRY(files.mount, make_mount("ext4", options, files.writable ? 0U : MOUNT_ATTR_RDONLY,
+                                          "files.mount"));
         files.loop = std::move(loop.path);
         return {};
     }
@@ -135,12 +145,12 @@ struct session_images::state {
         if (!questions) return fail_os("files.mount", errno, "/dev/fuse");
         const auto number = std::to_string(questions.get());
         const auto user = std::to_string(::geteuid()), group = std::to_string(::getegid());
-        std::vector<mount_option> options{{"source", "glove-image"},  {"fd", number.c_str()},
-                                          {"rootmode", "40000"},      {"user_id", user.c_str()},
+        std::vector<mount_option> options{{"source", "glove-image"},   {"fd", number.c_str()},
+                                          {"rootmode", "40000"},       {"user_id", user.c_str()},
                                           {"group_id", group.c_str()}, {"default_permissions"}};
         if (!files.writable) options.push_back({"ro"});
-        GLOVE_TRY(files.mount, make_mount("fuse", options,
-                                          files.writable ? 0U : MOUNT_ATTR_RDONLY, "files.mount"));
+        GLOVE_TRY(files.mount, make_mount("fuse", options, files.writable ? 0U : MOUNT_ATTR_RDONLY,
+                                          "files.mount"));
         GLOVE_TRY(auto server,
                   image_process::start({.name = files.writable ? image_serve : image_show,
                                         .helper = at.tools.helper,
@@ -158,18 +168,21 @@ struct session_images::state {
         if (files.server) {
             GLOVE_TRY(patience, watchdog::over(*files.server, patience_with_server));
         }
-        if (files.writable && ::mkdirat(files.mount.get(), content_name, 0755) != 0 &&
-            errno != EEXIST)
-            return fail_os("files.mount", errno, "a directory in the image");
         auto content = sys::open_beneath(files.mount, content_name, O_RDONLY | O_DIRECTORY);
-        if (!content) return fail_os("files.mount", content.error().os, "the directory in the image");
-        files.content = *std::move(content);
-        return {};
+        if (content) {
+            files.content = *std::move(content);
+            return {};
+        }
+        const int os = content.error().os;
+        if (os == ENOENT || os == ENOTDIR || os == ELOOP)
+            return fail(errc::corrupt, "files.quarantined",
+                        "the session's directory is not in it, or is none");
+        return fail_os("files.mount", os, "the session's directory in the image");
     }
 
     // `image` is held by its lock, and good.
-    [[nodiscard]] auto mount(sys::unique_fd image, wish what, std::optional<sys::fd_ref> entry) const
-        -> result<session_filesystem> {
+    [[nodiscard]] auto mount(sys::unique_fd image, wish what,
+                             std::optional<sys::fd_ref> entry) const -> result<session_filesystem> {
         auto files = std::make_unique<file_state>();
         files->writable = what == wish::change;
         files->image = std::move(image);
@@ -188,36 +201,39 @@ struct session_images::state {
     static void add_words(file_state& files, error& problem) {
         files.mount = {};
         const sys::system_clock time;
-        if (const auto status = files.server->wait(time, time.monotonic() + std::chrono::seconds{5}))
+        if (const auto status =
+                files.server->wait(time, time.monotonic() + std::chrono::seconds{5}))
             problem.detail += "; fuse2fs ended with " + std::to_string(*status);
-        if (const auto words = files.server->words(); !words.empty()) problem.detail += ": " + words;
+        if (const auto words = files.server->words(); !words.empty())
+            problem.detail += ": " + words;
     }
 
     [[nodiscard]] auto open_checked(std::string_view session_id, std::string_view alias, wish what,
                                     std::optional<sys::fd_ref> entry, sys::unique_fd image) const
         -> result<opened_image> {
         GLOVE_TRY(const auto facts, sys::inspect(image));
+        const auto keep_away = [&](error why) {
+            return why.code == errc::corrupt
+                       ? put_under_quarantine(at, session_id, alias, std::move(why))
+                       : std::move(why);
+        };
         auto checked = facts.size < bytes_of_trial
                            ? fail(errc::corrupt, "files.quarantined",
                                   "it has only " + std::to_string(facts.size) + " bytes")
                            : check_image(at.tools, image, entry);
-        if (!checked) {
-            if (checked.error().code != errc::corrupt)
-                return std::unexpected(std::move(checked).error());
-            return std::unexpected(
-                put_under_quarantine(at, session_id, alias, std::move(checked).error()));
-        }
-        GLOVE_TRY(auto files, mount(std::move(image), what, entry));
-        return opened_image{.files = std::move(files), .state = *checked};
+        if (!checked) return std::unexpected(keep_away(std::move(checked).error()));
+        auto files = mount(std::move(image), what, entry);
+        if (!files) return std::unexpected(keep_away(std::move(files).error()));
+        return opened_image{.files = *std::move(files), .state = *checked};
     }
 
     // That everything works, on an image that nobody sees.
     [[nodiscard]] auto try_out() const -> result<> {
-        GLOVE_TRY(auto writable, reserve(at.root, bytes_of_trial));
-        GLOVE_CHECK(format_image(at.tools, at.means, writable, bytes_of_trial));
+        GLOVE_TRY(auto writable, formatted(at, bytes_of_trial));
         if (at.means == image_means::fuse) {
             auto readable = sys::reopen(writable, O_RDONLY | O_CLOEXEC);
-            if (!readable) return fail_os("files.image", readable.error().os, "a file without a name");
+            if (!readable)
+                return fail_os("files.image", readable.error().os, "a file without a name");
             writable = *std::move(readable);
         }
         GLOVE_CHECK(check_image(at.tools, writable, std::nullopt));
@@ -236,8 +252,11 @@ namespace {
 [[nodiscard]] auto open_root(const std::string& path) -> result<sys::unique_fd> {
     auto root = sys::make_private_directory(path);
     if (!root)
-        return std::unexpected(error{root.error().code, "files.root", root.error().os,
-                                     path + ": " + root.error().detail, {}});
+        return std::unexpected(error{root.error().code,
+                                     "files.root",
+                                     root.error().os,
+                                     path + ": " + root.error().detail,
+                                     {}});
     const auto facts = sys::inspect(*root);
     if (!facts) return fail_os("files.root", facts.error().os, path);
     if ((facts->permissions & 0077U) != 0)
@@ -304,8 +323,8 @@ auto session_images::make(std::string_view session_id, std::string_view alias, s
 auto session_images::look(std::string_view session_id, std::string_view alias)
     -> result<opened_image> {
     if (!is_good(session_id, alias)) return refuse_name(session_id, alias);
-    GLOVE_TRY(auto image, open_image(state_->at, name_of(image_name::image, session_id, alias),
-                                     wish::look));
+    GLOVE_TRY(auto image,
+              open_image(state_->at, name_of(image_name::image, session_id, alias), wish::look));
     return state_->open_checked(session_id, alias, wish::look, std::nullopt, std::move(image));
 }
 

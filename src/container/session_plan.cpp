@@ -173,7 +173,7 @@ constexpr std::size_t guard_walk_limit = 4096;
                               const std::vector<tree_entry>& system) -> result<bool> {
     std::vector<std::string> granted, bound;
     for (const auto& one : wish.mounts)
-        if (!one.source.empty()) granted.push_back(one.source);
+        if (one.directory && !one.source.empty()) granted.push_back(one.source);
     for (const auto& entry : system)
         if (entry.kind == entry_kind::bind && entry.identity.type == S_IFDIR)
             bound.push_back(entry.path);
@@ -181,7 +181,7 @@ constexpr std::size_t guard_walk_limit = 4096;
     if (search.failed_os != 0) return fail_os("source.guard", search.failed_os, search.failed_path);
     for (const auto& found : search.found) {
         for (const auto& one : wish.mounts)
-            if (!one.source.empty() && sys::holds(one.source, found.path))
+            if (one.directory && !one.source.empty() && sys::holds(one.source, found.path))
                 tree.add(guarded(one.target + found.path.substr(one.source.size())));
         for (const auto& place : bound)
             if (sys::holds(place, found.path)) tree.add(guarded(found.path));

@@ -76,6 +76,7 @@ auto host_session::await_terminal(std::chrono::nanoseconds deadline) -> result<>
 }
 
 auto host_session::launch(std::chrono::nanoseconds deadline) -> result<process_identity> {
+    GLOVE_CHECK(check_unchanged(made_.program));
     std::array<sys::unique_fd, 2> channel; // the proxy's end, the bridge's end
     if (made_.online) {
         GLOVE_TRY(channel, sys::message_channel("egress.channel"));

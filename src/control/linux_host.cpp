@@ -301,7 +301,8 @@ auto linux_host::open(const linux_host_parts& parts, linux_host_places places)
         why.step = "host.scratch";
         return std::unexpected(std::move(why));
     }
-    auto images = container::session_images::open(places.materialization_root);
+    auto images = container::session_images::open(places.materialization_root,
+                                                  {.program = places.image_program});
     host_means means{.time = *parts.clock,
                      .launcher = *parts.launcher,
                      .egress_log = places.egress_log,

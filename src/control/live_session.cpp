@@ -2,9 +2,9 @@
 #include "control/live_session.hpp"
 #include <algorithm>
 #include <cerrno>
+#include <glove/sys/threads.hpp>
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <system_error>
 #include <vector>
 
 namespace glove::control {
@@ -26,18 +26,10 @@ constexpr nanoseconds longest_pump = std::chrono::hours{1};
 
 } // namespace
 
-auto start_thread(std::function<void()> what) -> result<std::thread> {
-    try {
-        return std::thread{std::move(what)};
-    } catch (const std::system_error& none) {
-        return fail_os("runtime.thread", none.code().value(), "a thread of a session");
-    }
-}
-
 live_session::live_session(std::string name, std::string_view key, const sys::clock& clock,
                            service_log& log)
     : id{std::move(name)}, keys{key}, clock_{clock}, log_{log} {}
-live_session::~live_session() { drop(); }
+live_session::~live_session() { let_go(); }
 
 void live_session::tell(std::string_view name, const error& why) const {
     log_.write({.name = name, .why = &why, .text = id});
@@ -103,10 +95,12 @@ auto live_session::attend(std::function<void()> watcher) -> result<> {
     GLOVE_CHECK(open_terminal(mine));
     GLOVE_TRY(watch_, begin_watch(*mine));
     // It may begin only after everything else is over.
-    GLOVE_TRY(pumping_, start_thread([this, from = channel_] { pump(*from); }));
-    GLOVE_TRY(watching_, start_thread([this, run = std::move(watcher)] {
-                  if (pass_gate()) run();
-              }));
+    GLOVE_TRY(pumping_,
+              sys::start_thread([this, from = channel_] { pump(*from); }, "runtime.thread"));
+    const auto watch = [this, run = std::move(watcher)] {
+        if (pass_gate()) run();
+    };
+    GLOVE_TRY(watching_, sys::start_thread(watch, "runtime.thread"));
     return {};
 }
 
@@ -144,7 +138,8 @@ void live_session::abandon_start() {
         if (channel_) channel_->finish_by(nanoseconds{0});
     }
     join();
-    drop();
+    let_go();
+    note_over();
 }
 
 void live_session::pump(container::pty_channel& from) {
@@ -242,7 +237,7 @@ void live_session::wake() const {
     if (wake_) (void)!::write(wake_.get(), &one, sizeof one); // a full counter is awake already
 }
 
-void live_session::drop() {
+void live_session::let_go() {
     std::shared_ptr<hosted_session> hosted;
     std::shared_ptr<container::pty_channel> channel;
     sys::unique_fd wake;
@@ -251,11 +246,14 @@ void live_session::drop() {
         hosted.swap(hosted_);
         channel.swap(channel_);
         wake.swap(wake_);
-        point_ = point::over;
     }
     if (channel) channel->finish_by(nanoseconds{0});
     if (pumping_.joinable()) pumping_.join();
+}
+
+void live_session::note_over() {
     room.reset();
+    point_ = point::over;
 }
 
 void live_session::join() {

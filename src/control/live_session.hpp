@@ -70,8 +70,9 @@ public:
         -> settled_end;
     [[nodiscard]] auto evaluator() -> evaluator_feed* { return eye_ ? &*eye_ : nullptr; }
     [[nodiscard]] auto whole_transcript() const -> bool { return text_->complete(); }
-    // It is over: what it held goes.
-    void drop();
+    // What the host and the terminal hold goes; what was shown stays.
+    void let_go();
+    void note_over(); // after that
     // By somebody else, after that.
     void join();
 
@@ -127,8 +128,5 @@ private:
 
     std::thread pumping_, watching_;
 };
-
-// A thread, or why there is none.
-[[nodiscard]] auto start_thread(std::function<void()> what) -> result<std::thread>;
 
 } // namespace glove::control

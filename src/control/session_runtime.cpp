@@ -2,6 +2,7 @@
 #include "control/session_runtime_state.hpp"
 #include <algorithm>
 #include <csignal>
+#include <glove/sys/threads.hpp>
 
 namespace glove::control {
 
@@ -185,7 +186,7 @@ auto session_runtime::create(const runtime_parts& of, runtime_settings how)
         return fail(errc::invalid_input, "runtime.parts",
                     "a part is missing, no session is allowed, or there is no time between tries");
     auto made = std::make_unique<state>(of, std::move(how));
-    GLOVE_TRY(made->house, start_thread([&my = *made] { my.keep_house(); }));
+    GLOVE_TRY(made->house, sys::start_thread([&my = *made] { my.keep_house(); }, "runtime.thread"));
     return std::unique_ptr<session_runtime>{new session_runtime{std::move(made)}};
 }
 

@@ -19,7 +19,8 @@ void session_runtime::state::run(const session_ptr& mine) {
     const auto end = mine->wait_for_end([&] { note_stopping(*mine); });
     if (end) put_end_on_record(*mine, *end);
     else say("session.left", mine->id + ": the service ends before it; the next one finds it");
-    mine->drop();
+    mine->let_go();
+    mine->note_over();
     const std::scoped_lock hold{lock};
     finished.push_back(mine);
     --working;
@@ -42,6 +43,7 @@ void session_runtime::state::put_end_on_record(live_session& mine, const process
     const auto settled = mine.settle(end, has.clock->monotonic() + how.drain_time);
     auto made = receipt_for(mine, settled);
     if (!made) return; // the service ended first
+    mine.let_go();     // a disk may take its time
     if (!*made) {
         tell("session.trouble", mine.id, made->error());
         return note_failure(mine.keys.failed, mine.id, "supervisor_error");

@@ -97,11 +97,10 @@ void look_at_cgroup(service_facts& out, ::uid_t uid) {
     return {};
 }
 
-[[nodiscard]] auto find_ext4_maker() -> std::string {
-    for (const auto* const directory : {"/usr/sbin", "/sbin", "/usr/local/sbin", "/usr/bin"}) {
-        auto path = std::string{directory} + "/mkfs.ext4";
-        if (::access(path.c_str(), X_OK) == 0) return path;
-    }
+[[nodiscard]] auto find_ext4_program(const char* name) -> std::string {
+    for (const auto* const directory : {"/usr/sbin/", "/sbin/", "/usr/bin/", "/bin/"})
+        if (auto path = std::string{directory} + name; ::access(path.c_str(), X_OK) == 0)
+            return path;
     return {};
 }
 
@@ -136,7 +135,10 @@ auto look_at_services(::uid_t uid) -> service_facts {
     out.lingering =
         !out.user_name.empty() && look("/var/lib/systemd/linger/" + out.user_name, found);
     out.loop_control = try_loop_control();
-    out.ext4_maker = find_ext4_maker();
+    out.fuse = ::access("/dev/fuse", R_OK | W_OK) == 0 ? 0 : errno;
+    out.ext4_maker = find_ext4_program("mke2fs");
+    out.ext4_mender = find_ext4_program("e2fsck");
+    out.ext4_server = find_ext4_program("fuse2fs");
     return out;
 }
 
@@ -194,15 +196,20 @@ auto judge_lingering(const facts& seen) -> verdict {
 
 auto judge_retained_storage(const facts& seen) -> verdict {
     const auto& services = seen.services;
-    if (services.ext4_maker.empty())
-        return warning("there is no mkfs.ext4", "install the package e2fsprogs");
+    for (const auto& [found, name] :
+         {std::pair{&services.ext4_maker, "mke2fs"}, std::pair{&services.ext4_mender, "e2fsck"}})
+        if (found->empty())
+            return warning(std::string{"there is no "} + name, "install the package e2fsprogs");
     if (services.loop_control == 0)
         return passed("loop devices can be attached; " + services.ext4_maker);
-    const auto text = std::string{"/dev/loop-control: "} + std::strerror(services.loop_control);
-    if (services.loop_control == EACCES || services.loop_control == EPERM)
-        return warning(text, "only root may attach loop devices here: set retained storage up as "
-                             "root");
-    return warning(text, "as root run: modprobe loop");
+    if (services.fuse == 0 && !services.ext4_server.empty())
+        return passed("/dev/fuse can be opened; " + services.ext4_server);
+    const auto text =
+        std::string{"/dev/loop-control: "} + std::strerror(services.loop_control) +
+        "; /dev/fuse: " + (services.fuse == 0 ? "can be opened" : std::strerror(services.fuse));
+    if (services.ext4_server.empty())
+        return warning(text + "; there is no fuse2fs", "install the package fuse2fs");
+    return warning(text, "as root run: modprobe fuse");
 }
 
 } // namespace glove::host

@@ -25,13 +25,27 @@ TEST(ImageNames, NoTwoAreTheSame) {
 }
 
 TEST(ImageNames, NothingElseIsRead) {
-    for (const auto* const bad :
-         {"", "glove-mat-", "glove-mat-s", "glove-mat-s1", "glove-mat-s1-a", "glove-mat-s1-a-a",
-          "glove-mat-s1-a-a1", "glove-mat-s1-a-a1-", "glove-mat-s1-a-a1-bc", "glove-mat-s1-a-a2-b",
-          "glove-mat-s01-a-a1-b", "glove-mat-s1-a-a01-b", "glove-mat-s0--a1-b", "glove-mat-s1-a-a0-",
-          "glove-mat-s-1-a-a1-b", "glove-mat-s1-/-a1-b", "glove-mat-s1-a-a1-\n",
-          "glove-mat-s1-a-a1-b.json", "xglove-mat-s1-a-a1-b",
-          "glove-mat-s99999999999999999999999-a-a1-b", "glove-quarantine-s1-a-a1-b"})
+    for (const auto* const bad : {"",
+                                  "glove-mat-",
+                                  "glove-mat-s",
+                                  "glove-mat-s1",
+                                  "glove-mat-s1-a",
+                                  "glove-mat-s1-a-a",
+                                  "glove-mat-s1-a-a1",
+                                  "glove-mat-s1-a-a1-",
+                                  "glove-mat-s1-a-a1-bc",
+                                  "glove-mat-s1-a-a2-b",
+                                  "glove-mat-s01-a-a1-b",
+                                  "glove-mat-s1-a-a01-b",
+                                  "glove-mat-s0--a1-b",
+                                  "glove-mat-s1-a-a0-",
+                                  "glove-mat-s-1-a-a1-b",
+                                  "glove-mat-s1-/-a1-b",
+                                  "glove-mat-s1-a-a1-\n",
+                                  "glove-mat-s1-a-a1-b.json",
+                                  "xglove-mat-s1-a-a1-b",
+                                  "glove-mat-s99999999999999999999999-a-a1-b",
+                                  "glove-quarantine-s1-a-a1-b"})
         EXPECT_FALSE(subject_of(image_name::image, bad)) << bad;
     EXPECT_TRUE(subject_of(image_name::image, "glove-mat-s1-a-a1-b"));
 }
@@ -47,11 +61,13 @@ TEST(ImageNames, AreRefusedWhereTheyWouldBeTooLong) {
     }
 }
 
-RC_GTEST_PROP(ImageNames, ReadAsTheyWereMade, (const std::string& seed_a, const std::string& seed_b)) {
+RC_GTEST_PROP(ImageNames, ReadAsTheyWereMade,
+              (const std::string& seed_a, const std::string& seed_b)) {
     const auto word = [](const std::string& seed) {
         constexpr std::string_view letters = "abcxyzABCXYZ0123456789-_:.";
         std::string out = "s";
-        for (const auto c : seed.substr(0, 60)) out += letters[static_cast<unsigned char>(c) % letters.size()];
+        for (const auto c : seed.substr(0, 60))
+            out += letters[static_cast<unsigned char>(c) % letters.size()];
         return out;
     };
     const auto session_id = word(seed_a), alias = word(seed_b);

@@ -46,6 +46,8 @@ inline void become_service() {
         set("/proc/self/gid_map", "0 " + std::to_string(gid) + " 1");
     }
     prepared(::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0, "private");
+    // As it is after the execution of the service's program in there.
+    prepared(::prctl(PR_SET_DUMPABLE, 1) == 0, "dumpable");
 }
 
 // What `body` says as such a service.
@@ -96,11 +98,11 @@ inline auto shell_wish(std::string script) -> session_wish {
 // The launcher comes first, as in the service.
 class session {
 public:
-    session(launcher& by, session_wish wish) : plan_{good(make_session_plan(std::move(wish)))} {
-        launched_.emplace(good(by.launch({.plan = &plan_})));
-    }
-    session(launcher& by, plan source) : plan_{std::move(source)} {
-        launched_.emplace(good(by.launch({.plan = &plan_})));
+    session(launcher& by, session_wish wish, sys::unique_fd* bridge = nullptr)
+        : session{by, good(make_session_plan(std::move(wish))), bridge} {}
+    session(launcher& by, plan source, sys::unique_fd* bridge = nullptr)
+        : plan_{std::move(source)} {
+        launched_.emplace(good(by.launch({.plan = &plan_, .bridge = bridge})));
     }
     [[nodiscard]] auto init() const -> const init_identity& { return launched_->init; }
     [[nodiscard]] auto process() -> running& { return launched_->process; }
@@ -114,8 +116,7 @@ public:
     }
     // What was said on the terminal, and how it ended.
     [[nodiscard]] auto run() -> std::string {
-        await_terminal();
-        good(process().release());
+        if (!released_) release();
         listen();
         std::optional<ending> end;
         while (!(end = step())) continue;
@@ -124,12 +125,14 @@ public:
     void release() {
         await_terminal();
         good(process().release());
+        released_ = true;
     }
     // Until `word` was said on the terminal.
     void await_word(std::string_view word) {
         while (!said_.contains(word))
             if (!hear()) throw std::runtime_error{"never said: " + said_};
     }
+    void type(std::string_view keys) { test::say(terminal_, keys); }
     [[nodiscard]] auto last_news() -> result<std::optional<ending>> {
         for (;;) {
             auto news = process().read_news();
@@ -161,6 +164,7 @@ private:
     std::optional<launched_session> launched_;
     sys::unique_fd terminal_;
     std::string said_;
+    bool released_ = false;
 };
 
 } // namespace glove::container::scene

@@ -21,8 +21,7 @@ const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 
 auto made(std::uint64_t bytes, std::uint64_t inodes = 100) -> session_filesystem {
     auto out = make_scratch(bytes, inodes);
-    if (!out)
-        test::prepared(false, std::string{out.error().step} + ": " + out.error().detail);
+    if (!out) test::prepared(false, std::string{out.error().step} + ": " + out.error().detail);
     return *std::move(out);
 }
 
@@ -38,8 +37,8 @@ auto put(sys::fd_ref directory, const char* name, std::uint64_t pages) -> int {
 }
 
 auto touch(sys::fd_ref directory, const std::string& name) -> int {
-    const sys::unique_fd file{::openat(directory.get(), name.c_str(),
-                                       O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)};
+    const sys::unique_fd file{
+        ::openat(directory.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)};
     return file ? 0 : errno;
 }
 

@@ -4,13 +4,17 @@
 #include "sys/syscalls.hpp"
 #include <csignal>
 #include <filesystem>
+#include <functional>
 #include <glove/container/session_changes.hpp>
 #include <glove/container/session_copy.hpp>
 #include <glove/container/session_files.hpp>
 #include <glove/sys/files.hpp>
 #include <gmock/gmock.h>
 #include <iostream>
+#include <iterator>
 #include <map>
+#include <set>
+#include <sstream>
 #include <support/forked.hpp>
 #include <support/mounter.hpp>
 #include <sys/mount.h>
@@ -36,7 +40,8 @@ auto put(sys::fd_ref directory, const char* name, std::string_view bytes) -> int
         ::openat(directory.get(), name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)};
     if (!file) return errno;
     while (!bytes.empty()) {
-        const auto done = ::write(file.get(), bytes.data(), std::min<std::size_t>(bytes.size(), 65536));
+        const auto done =
+            ::write(file.get(), bytes.data(), std::min<std::size_t>(bytes.size(), 65536));
         if (done < 0) return errno;
         bytes.remove_prefix(static_cast<std::size_t>(done));
     }
@@ -99,7 +104,9 @@ protected:
         if (!out) test::prepared(false, in_words(out));
         return std::move(out->files);
     }
-    void close(session_filesystem& files) { EXPECT_EQ(in_words(files.close(time, deadline())), "good"); }
+    void close(session_filesystem& files) {
+        EXPECT_EQ(in_words(files.close(time, deadline())), "good");
+    }
     [[nodiscard]] auto image_path(std::string_view alias = "work") const -> std::string {
         return root + "/" + name_of(image_name::image, "s-1", alias);
     }
@@ -127,20 +134,36 @@ TEST_P(Images, WhatWasWrittenIsThereInALaterLook) {
 
 TEST_P(Images, TheBytesAreReservedAndTheNameIsTheOnePromised) {
     auto files = made();
-    struct ::stat found{};
-    ASSERT_EQ(::stat((root + "/glove-mat-s3-s-1-a4-work").c_str(), &found), 0);
-    EXPECT_EQ(static_cast<std::uint64_t>(found.st_size), size_of_image);
-    EXPECT_GE(static_cast<std::uint64_t>(found.st_blocks) * 512, size_of_image);
-    EXPECT_EQ(found.st_mode, S_IFREG | 0600U);
+    const auto look_at = [this] {
+        struct ::stat found{};
+        ASSERT_EQ(::stat((root + "/glove-mat-s3-s-1-a4-work").c_str(), &found), 0);
+        EXPECT_EQ(static_cast<std::uint64_t>(found.st_size), size_of_image);
+        EXPECT_GE(static_cast<std::uint64_t>(found.st_blocks) * 512, size_of_image);
+        EXPECT_EQ(found.st_mode, S_IFREG | 0600U);
+    };
+    look_at();
     struct ::statvfs mount{};
     ASSERT_EQ(::fstatvfs(files.content().get(), &mount), 0);
     EXPECT_TRUE((mount.f_flag & ST_NOSUID) != 0 && (mount.f_flag & ST_NODEV) != 0);
     EXPECT_LE(mount.f_blocks * mount.f_frsize, size_of_image);
     struct ::stat content{};
-    ASSERT_EQ(::fstat(files.content().get(), &content), 0);
+    const int content_number = files.content().get();
+    ASSERT_EQ(::fstat(content_number, &content), 0);
     EXPECT_EQ(content.st_uid, ::geteuid());
-    EXPECT_EQ(std::filesystem::is_empty("/proc/self/fd/" + std::to_string(files.content().get())), true);
+    EXPECT_TRUE(std::filesystem::is_empty("/proc/self/fd/" + std::to_string(content_number)));
+    // Nothing that a session does gives them back.
+    {
+        EXPECT_EQ(::mkdirat(content_number, "folder", 0755), 0);
+        const sys::unique_fd file{
+            ::openat(content_number, "file", O_RDWR | O_CREAT | O_CLOEXEC, 0600)};
+        EXPECT_EQ(::fallocate(file.get(), 0, 0, 8 * mebi), 0);
+        EXPECT_EQ(::fsync(file.get()), 0);
+        (void)::fallocate(file.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4 * mebi);
+        EXPECT_EQ(::fsync(file.get()), 0);
+        EXPECT_EQ(::unlinkat(content_number, "file", 0), 0);
+    }
     close(files);
+    look_at();
 }
 
 TEST_P(Images, ItsUseIsToldAndAFullOneIsRefused) {
@@ -169,7 +192,8 @@ TEST_P(Images, FilesRunOutToo) {
     auto files = made("work", 2 * mebi);
     files.begin_use();
     int os = 0;
-    for (int i = 0; os == 0 && i < 100'000; ++i) os = put(files.content(), std::to_string(i).c_str(), "");
+    for (int i = 0; os == 0 && i < 100'000; ++i)
+        os = put(files.content(), std::to_string(i).c_str(), "");
     EXPECT_EQ(os, ENOSPC);
     filesystem_use now;
     use_of(files, now);
@@ -361,7 +385,8 @@ TEST_P(Images, OnlyOneOfTheirFormAndTheServicesOwnIsOpened) {
     EXPECT_TRUE(images->list().value().empty());
     for (const auto* const bad : {"", "a/b", ".. /", "a\n"}) {
         EXPECT_EQ(images->look(bad, "work").error().code, errc::invalid_input);
-        EXPECT_EQ(images->make("s-1", bad, size_of_image, std::nullopt).error().step, "files.image");
+        EXPECT_EQ(images->make("s-1", bad, size_of_image, std::nullopt).error().step,
+                  "files.image");
         EXPECT_EQ(images->remove(bad, bad).error().step, "files.image");
     }
 }
@@ -372,14 +397,16 @@ TEST_P(Images, TheDirectoryInItIsADirectory) {
     {
         auto again = images->make("s-1", "work", size_of_image, std::nullopt);
         ASSERT_EQ(in_words(again), "good");
-        const auto up = sys::unique_fd{::openat(again->files.content().get(), "..",
-                                                O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+        const auto up = sys::unique_fd{
+            ::openat(again->files.content().get(), "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
         ASSERT_EQ(::unlinkat(up.get(), "content", AT_REMOVEDIR), 0);
         ASSERT_EQ(::symlinkat("/", up.get(), "content"), 0);
     }
     const auto seen = images->look("s-1", "work");
     ASSERT_FALSE(seen);
-    EXPECT_EQ(seen.error().step, "files.mount");
+    EXPECT_EQ(seen.error().step, "files.quarantined");
+    EXPECT_EQ(images->list().value(),
+              (std::vector<session_images::kept_image>{{"s-1", "work", true}}));
 }
 
 TEST_P(Images, NoRoomOnTheHostIsSaidBeforeAnythingIsThere) {
@@ -480,6 +507,181 @@ auto means_here() -> const std::vector<image_means>& {
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Images);
 INSTANTIATE_TEST_SUITE_P(By, Images, testing::ValuesIn(means_here()),
+                         [](const auto& one) { return std::string{to_string(one.param)}; });
+
+// What serves an image: a process that is not to be trusted with anything but its image.
+class ServedImages : public Images {
+protected:
+    // The processes below this one: the helper, the sandbox's init, and its program.
+    struct served {
+        ::pid_t helper = 0, init = 0, program = 0;
+    };
+    static auto child_of(::pid_t parent, std::string_view name) -> ::pid_t {
+        const auto base = "/proc/" + std::to_string(parent) + "/task";
+        std::error_code gone;
+        for (const auto& thread : std::filesystem::directory_iterator{base, gone}) {
+            std::istringstream children{test::content_of(thread.path() / "children")};
+            for (::pid_t child = 0; children >> child;)
+                if (name.empty() ||
+                    test::content_of("/proc/" + std::to_string(child) + "/comm").starts_with(name))
+                    return child;
+        }
+        return 0;
+    }
+    static auto servers() -> served {
+        served out;
+        out.helper = child_of(::getpid(), "glove-image");
+        out.init = child_of(out.helper, "");
+        out.program = child_of(out.init, "fuse2fs");
+        EXPECT_GT(out.program, 0);
+        return out;
+    }
+    static auto status_line(::pid_t process, const std::string& name) -> std::string {
+        std::istringstream lines{test::content_of("/proc/" + std::to_string(process) + "/status")};
+        for (std::string line; std::getline(lines, line);)
+            if (line.starts_with(name + ":"))
+                return line.substr(line.find_first_not_of(": \t", name.size()));
+        return "none";
+    }
+    static auto is_gone(::pid_t process) -> bool {
+        for (int i = 0; i < 200 * slowness(); ++i) {
+            if (::kill(process, 0) != 0 && errno == ESRCH) return true;
+            std::this_thread::sleep_for(std::chrono::milliseconds{10});
+        }
+        return false;
+    }
+    [[nodiscard]] auto took(const std::function<void()>& what) const -> std::chrono::nanoseconds {
+        const auto begin = time.monotonic();
+        what();
+        return time.monotonic() - begin;
+    }
+};
+
+TEST_P(ServedImages, TheProcessHasTheImageAndNothingElse) {
+    auto files = made();
+    EXPECT_EQ(put(files.content(), "a", "one"), 0);
+    const auto [helper, init, program] = servers();
+    EXPECT_EQ(status_line(program, "CapEff"), "0000000000000000");
+    EXPECT_EQ(status_line(program, "CapBnd"), "0000000000000000");
+    EXPECT_EQ(status_line(program, "NoNewPrivs"), "1");
+    EXPECT_EQ(status_line(program, "Seccomp"), "2");
+    const auto of = "/proc/" + std::to_string(program);
+    for (const auto* const kind : {"user", "mnt", "net", "pid", "ipc", "uts"})
+        EXPECT_NE(std::filesystem::read_symlink(of + "/ns/" + kind),
+                  std::filesystem::read_symlink(std::string{"/proc/self/ns/"} + kind));
+    EXPECT_EQ(test::content_of(of + "/mountinfo").find(place.path()), std::string::npos);
+    std::map<std::string, int> opened;
+    for (const auto& entry : std::filesystem::directory_iterator{of + "/fd"}) {
+        const auto target = std::filesystem::read_symlink(entry.path()).string();
+        ++opened[target.starts_with("pipe:") ? "pipe" : target];
+    }
+    EXPECT_EQ(opened,
+              (std::map<std::string, int>{{"/dev/fuse", 1}, {image_path(), 2}, {"pipe", 1}}));
+    EXPECT_THAT(test::content_of(of + "/limits"),
+                HasSubstr("Max file size             " + std::to_string(size_of_image)));
+    close(files);
+    for (const auto process : {helper, init, program}) EXPECT_TRUE(is_gone(process));
+}
+
+TEST_P(ServedImages, AKilledProcessIsAnErrorAndItsImageIsCheckedBeforeItIsUsedAgain) {
+    for (const auto who : {&served::program, &served::init, &served::helper}) {
+        auto files = made();
+        files.begin_use();
+        EXPECT_EQ(put(files.content(), "a", std::string(mebi, 'x')), 0);
+        std::jthread writer{[&](std::stop_token stop) {
+            for (int i = 0; !stop.stop_requested() && i < 10'000; ++i)
+                (void)put(files.content(), std::to_string(i).c_str(), "some");
+        }};
+        std::this_thread::sleep_for(std::chrono::milliseconds{30 * slowness()});
+        const auto processes = servers();
+        ASSERT_EQ(::kill(processes.*who, SIGKILL), 0);
+        EXPECT_TRUE(is_gone(processes.program));
+        writer.request_stop();
+        writer.join();
+        EXPECT_EQ(put(files.content(), "late", "x"), ENOTCONN);
+        result<filesystem_use> now = filesystem_use{};
+        for (int i = 0; i < 100 * slowness() && now; ++i) {
+            now = files.use();
+            std::this_thread::sleep_for(std::chrono::milliseconds{1});
+        }
+        ASSERT_FALSE(now);
+        EXPECT_EQ(now.error().step, "files.use");
+        EXPECT_FALSE(files.close(time, deadline()));
+        const auto seen = images->look("s-1", "work");
+        EXPECT_TRUE(seen || seen.error().step == "files.quarantined") << in_words(seen);
+        EXPECT_TRUE(!seen || seen->state == image_state::repaired);
+    }
+}
+
+// It has stopped answering: nobody waits for longer than was said.
+TEST_P(ServedImages, AProcessThatHangsHoldsNobody) {
+    auto files = made();
+    files.begin_use();
+    const auto processes = servers();
+    ASSERT_EQ(::kill(processes.program, SIGSTOP), 0);
+    for (int i = 0; i < 50; ++i)
+        EXPECT_LT(took([&] { EXPECT_TRUE(files.use()); }), std::chrono::milliseconds{100});
+    EXPECT_LT(took([&] { files.begin_use(); }), std::chrono::seconds{2});
+    EXPECT_LT(took([&] {
+                  const auto closed =
+                      files.close(time, time.monotonic() + std::chrono::milliseconds{500});
+                  EXPECT_FALSE(closed);
+              }),
+              std::chrono::seconds{2 * slowness()});
+    EXPECT_TRUE(is_gone(processes.program));
+    const auto seen = images->look("s-1", "work");
+    EXPECT_TRUE(seen || seen.error().step == "files.quarantined") << in_words(seen);
+}
+
+// Before it is anything: whoever gave the group counts all of it.
+TEST_P(ServedImages, EntersTheGroupFirst) {
+    test::pipe_ends entry;
+    const sys::fd_ref group = entry.write;
+    auto made_there = images->make("s-1", "work", size_of_image, group);
+    ASSERT_EQ(in_words(made_there), "good");
+    entry.write = {};
+    EXPECT_EQ(test::hear(entry.read), "0\n");
+    close(made_there->files);
+    // One that cannot be entered is not gone without.
+    const sys::unique_fd full{::open("/dev/full", O_WRONLY | O_CLOEXEC)};
+    const sys::fd_ref no_group = full;
+    const auto refused = images->make("s-1", "work", size_of_image, no_group);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().step, "files.check");
+    EXPECT_THAT(refused.error().detail, HasSubstr("image.group"));
+    const auto fresh = images->make("s-1", "fresh", size_of_image, no_group);
+    ASSERT_FALSE(fresh);
+    EXPECT_EQ(fresh.error().step, "files.mount");
+    EXPECT_THAT(fresh.error().detail, HasSubstr("image.group"));
+}
+
+TEST_P(ServedImages, IsTheRealGroupsWhenThereIsOne) {
+    const std::string group = "/sys/fs/cgroup/glove-images-test";
+    if (!test::outer_root() || ::mkdir(group.c_str(), 0755) != 0)
+        return; // the session's group has tests of its own
+    const sys::unique_fd procs{::open((group + "/cgroup.procs").c_str(), O_RDWR | O_CLOEXEC)};
+    {
+        const sys::fd_ref entry = procs;
+        auto files = images->make("s-1", "work", size_of_image, entry);
+        EXPECT_EQ(in_words(files), "good");
+        std::istringstream inside{test::content_of(group + "/cgroup.procs")};
+        std::set<::pid_t> found{std::istream_iterator<::pid_t>{inside}, {}};
+        const auto [helper, init, program] = servers();
+        EXPECT_EQ(found, (std::set{helper, init, program}));
+        if (files) close(files->files);
+    }
+    EXPECT_EQ(::rmdir(group.c_str()), 0);
+}
+
+auto served_means() -> std::vector<image_means> {
+    std::vector<image_means> out;
+    for (const auto means : means_here())
+        if (means == image_means::fuse) out.push_back(means);
+    return out;
+}
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ServedImages);
+INSTANTIATE_TEST_SUITE_P(By, ServedImages, testing::ValuesIn(served_means()),
                          [](const auto& one) { return std::string{to_string(one.param)}; });
 
 // ------------------------------------------------------------------------------------------------

@@ -116,6 +116,26 @@ TEST(SessionRuntimeFaults, WithoutAnIntentItEndsAllTheSame) {
     EXPECT_EQ(it.records->record("stop")->stopping_at_ms, 0U);
 }
 
+// Whoever wants it to end gets that from a disk that does not work, too; the record comes later.
+TEST(SessionRuntimeFaults, AStopWithoutADiskEndsASession) {
+    runtime_scene it;
+    const auto puppet = it.begin("one");
+    ASSERT_TRUE(puppet->show("hello"));
+    it.records.disk.plan({.at = 1, .does = effect::none, .after = then::stays_broken});
+    EXPECT_EQ(code_of(it->stop("stop-1", "one")), "session_stop_failed");
+    EXPECT_GE(puppet->killed, 1);
+    EXPECT_TRUE(eventually([&] { return it.receipt_of("one").has_value(); }));
+    EXPECT_EQ(it.state_of("one"), running);
+    EXPECT_EQ(it.shown("one"), "hello");
+    EXPECT_EQ(code_of(it->cleanup("one")), "session_cleanup_failed");
+    EXPECT_TRUE(it->has_sessions());
+    it.close();
+    it.records.disk.lose_power(it.records.disk.name_states() - 1, survives::nothing);
+    it.restart();
+    EXPECT_EQ(it.end_of("one").idempotency_key, "recovery-exit-1");
+    EXPECT_EQ(it.cause_of("one"), "signaled");
+}
+
 // The process dies before a step: nothing reaches a disk from there on.
 struct crash {
     const char* step;

@@ -538,6 +538,71 @@ TEST(SessionRuntime, AStopIsOnRecordUnderTheKeyOfTheCaller) {
     EXPECT_TRUE(it->cleanup("one"));
 }
 
+// Once it is on record as running it can be stopped, and then nothing of it goes on to run.
+TEST(SessionRuntime, AStopBeforeTheRelease) {
+    runtime_scene it;
+    answer<session_view> stopped;
+    it.steps.hold_at("release", [&] { stopped = it->stop("stop-1", "one"); });
+    it.create("one");
+    ASSERT_TRUE(it.start("one"));
+    ASSERT_TRUE(stopped) << why_of(stopped);
+    EXPECT_EQ(stopped->state, stopping);
+    EXPECT_EQ(it.cause_of("one"), "signaled");
+    EXPECT_TRUE(it.receipt_of("one"));
+}
+
+TEST(SessionRuntime, AStopOfAnotherSessionEndsNothing) {
+    runtime_scene it;
+    ASSERT_TRUE(it.begin("one"));
+    const auto two = it.begin("two");
+    ASSERT_TRUE(it->stop("stop-1", "one"));
+    EXPECT_EQ(code_of(it->stop("stop-1", "two")), "session_stop_failed");
+    EXPECT_EQ(code_of(it->stop("create-one", "two")), "session_stop_failed");
+    EXPECT_EQ(code_of(it->stop("no key", "two")), "session_stop_failed");
+    EXPECT_EQ(it.cause_of("one"), "signaled");
+    EXPECT_EQ(two->killed, 0);
+    EXPECT_EQ(it.state_of("two"), running);
+}
+
+TEST(SessionRuntime, ManyStopsWithOneKeyAreOne) {
+    runtime_scene it;
+    ASSERT_TRUE(it.begin("one"));
+    std::atomic<int> good = 0;
+    {
+        std::vector<std::jthread> all;
+        for (int i = 0; i < 16; ++i)
+            all.emplace_back([&] {
+                if (it->stop("stop-1", "one")) ++good;
+            });
+    }
+    EXPECT_EQ(good, 16);
+    EXPECT_EQ(it.cause_of("one"), "signaled");
+}
+
+// Whoever comes while a session is being started is told so, and does not wait.
+TEST(SessionRuntime, AnotherStartDoesNotWait) {
+    runtime_scene it;
+    it.open();
+    std::promise<void> goes_on;
+    it.host.dress = [hangs = goes_on.get_future().share()](puppet& one) {
+        one.during_launch = [hangs] { hangs.wait(); };
+    };
+    it.create("one");
+    const auto what = it.authorization("one");
+    auto first = std::async(std::launch::async, [&] { return it->start("start-one", what); });
+    EXPECT_TRUE(it.is("one", starting));
+    const auto second = it->start("start-one", what);
+    ASSERT_TRUE(second);
+    EXPECT_EQ(second->state, starting);
+    EXPECT_EQ(code_of(it->attach("one", 0, 1)), "session_attach_failed");
+    EXPECT_EQ(code_of(it->write_input("one", "x")), "session_input_failed");
+    EXPECT_EQ(code_of(it->stop("stop-1", "one")), "session_stop_failed");
+    goes_on.set_value();
+    EXPECT_EQ(first.get()->state, running);
+    EXPECT_EQ(it.host.launches("one"), 1);
+    EXPECT_EQ(it.host.prepared, 1);
+}
+
 TEST(SessionRuntime, AStopAndAnEndAtOnce) {
     runtime_scene it;
     int stopped = 0;

@@ -460,6 +460,8 @@ def expected_tables(project):
     yield journals, "journal-steps", [[f"`{step}`"] for step in journal_steps(project)]
     yield "docs/protocol.md", "methods", list(control_methods(project))
     yield "docs/protocol.md", "error-codes", control_errors(project)
+    yield "docs/managed-sessions.md", "runtime-steps", [[f"`{name}`"] for name in array(
+        project, "include/glove/control/session_runtime.hpp", "runtime_steps")]
     yield "docs/gloved.md", "config-members", [[f"`{name}`"] for name in config_members(project)]
     yield story, "components", [[f"`{name}`"] for name in folders]
 

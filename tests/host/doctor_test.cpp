@@ -35,7 +35,8 @@ auto good_machine() -> facts {
     out.services.user_manager = true;
     out.services.user_name = "you";
     out.services.lingering = true;
-    out.services.ext4_maker = "/usr/sbin/mkfs.ext4";
+    out.services.ext4_maker = "/usr/sbin/mke2fs";
+    out.services.ext4_mender = "/usr/sbin/e2fsck";
     out.places.egress_program = "/usr/local/libexec/glove/glove-egress";
     out.places.state = {.path = "/home/you/.local/state/glove",
                         .problem = {},
@@ -270,14 +271,21 @@ TEST(Judge, ControlGroupsNeedTheirControllersAndAnOwner) {
     expect_check(machine, "linux_cgroup_v2", check_status::warning, "not delegated", "systemd-run");
 }
 
-TEST(Judge, RetainedStorageNeedsBothItsParts) {
+TEST(Judge, RetainedStorageNeedsItsProgramsAndOneOfTwoMeans) {
     auto machine = good_machine();
-    machine.services.loop_control = ENODEV;
-    expect_check(machine, "linux_retained_storage", check_status::warning, "loop-control",
-                 "modprobe loop");
+    expect_check(machine, "linux_retained_storage", check_status::passed, "loop devices", "");
+    machine.services.loop_control = EACCES;
+    expect_check(machine, "linux_retained_storage", check_status::warning, "no fuse2fs", "fuse2fs");
+    machine.services.ext4_server = "/usr/bin/fuse2fs";
+    expect_check(machine, "linux_retained_storage", check_status::passed, "/usr/bin/fuse2fs", "");
+    machine.services.fuse = ENOENT;
+    expect_check(machine, "linux_retained_storage", check_status::warning, "/dev/fuse",
+                 "modprobe fuse");
+    machine.services.loop_control = 0;
+    machine.services.ext4_mender.clear();
+    expect_check(machine, "linux_retained_storage", check_status::warning, "e2fsck", "e2fsprogs");
     machine.services.ext4_maker.clear();
-    expect_check(machine, "linux_retained_storage", check_status::warning, "mkfs.ext4",
-                 "e2fsprogs");
+    expect_check(machine, "linux_retained_storage", check_status::warning, "mke2fs", "e2fsprogs");
 }
 
 TEST(Judge, KeysAreToldBeforeTheyRunOut) {

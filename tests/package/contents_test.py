@@ -12,7 +12,7 @@ import unittest
 
 FOLDER, BUILD = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 PACKAGE, = glob.glob(FOLDER + "/*.deb")
-PROGRAMS = ("/usr/bin/glove", "/usr/bin/gloved", *(f"/usr/libexec/glove/glove-{name}" for name in ("control", "egress", "mcp", "mediator", "ssh-agent")))
+PROGRAMS = ("/usr/bin/glove", "/usr/bin/gloved", *(f"/usr/libexec/glove/glove-{name}" for name in ("control", "egress", "image", "mcp", "mediator", "ssh-agent")))
 SOURCE = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 
 
@@ -65,6 +65,8 @@ class Contents(unittest.TestCase):
 
     def test_it_depends_on_no_package_and_its_programs_on_no_library(self):
         self.assertEqual((field("Depends"), field("Pre-Depends")), ("", ""))
+        # Of the programs that it starts, and does without: retained file systems are made with them.
+        self.assertEqual(field("Recommends"), "e2fsprogs, fuse2fs")
         for name in PROGRAMS:
             self.assertNotIn("NEEDED", said("readelf", "-d", self.tree + name))
             self.assertNotIn("INTERP", said("readelf", "-lW", self.tree + name))

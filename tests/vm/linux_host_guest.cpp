@@ -1,6 +1,7 @@
 // Sessions of the Linux host with everything real: control groups, file systems, perimeters. Runs
 // as the only process of a group that was delegated: tests/vm/linux_host_test.py starts it.
 #include "control/host_images.hpp"
+#include "control/receipt_journal_scene.hpp"
 #include "supervisor/exposure_scene.hpp"
 #include "supervisor/policy_scene.hpp"
 #include <atomic>
@@ -9,6 +10,7 @@
 #include <glove/container/launcher.hpp>
 #include <glove/container/session_groups.hpp>
 #include <glove/control/linux_host.hpp>
+#include <glove/control/session_runtime.hpp>
 #include <glove/supervisor/bundle_store.hpp>
 #include <glove/wire/crypto.hpp>
 #include <gtest/gtest.h>
@@ -30,6 +32,7 @@ constexpr seconds patience{100};
 
 container::launcher* the_launcher = nullptr;
 container::session_groups* the_groups = nullptr;
+std::string the_programs; // the directory of Glove's own, with a '/'
 
 auto sha(std::string_view bytes) -> std::string { return wire::sha256_hex(bytes).value(); }
 template<class T> auto step_of(const result<T>& of) -> std::string {
@@ -157,7 +160,9 @@ public:
                                      {.materialization_root = root,
                                       .library_bundle_root = library,
                                       .egress_log = egress_log,
-                                      .own_files = {place / "state"}});
+                                      .own_files = {place / "state"},
+                                      .egress_program = the_programs + "glove-egress",
+                                      .image_program = the_programs + "glove-image"});
         ASSERT_TRUE(made) << step_of(made);
         host = *std::move(made);
     }
@@ -206,7 +211,8 @@ public:
     [[nodiscard]] auto traces() const -> std::string {
         std::string out = std::to_string(test::names_in("/proc/self/fd")) + " descriptors, " +
                           std::to_string(lines_of("/proc/self/mountinfo")) + " mounts, groups:";
-        for (const auto& id : the_groups->list().value()) out += " " + id;
+        const auto groups = the_groups->list().value();
+        for (const auto& id : groups) out += " " + id;
         out += ", files:";
         std::vector<std::string> names;
         for (const auto& one : std::filesystem::recursive_directory_iterator{root})
@@ -343,17 +349,17 @@ TEST(LinuxHost, GivesWhatWasGrantedAndNoMore) {
 }
 
 TEST(LinuxHost, ARefusalLeavesNothing) {
-    host_scene scene;
-    (void)scene.place.directory("state/inner");
-    (void)scene.place.file("code/proj/big", std::string(2 * mib, 'x'));
-    const auto project = sha("nothing");
     struct row {
         std::string step;
         std::function<void(host_scene&, session_plan&)> change;
     };
     const std::vector<row> rows{
         {"plan.revision", [](auto&, auto& p) { ++p.policy_revision; }},
-        {"plan.start", [](auto&, auto& p) { p.egress_policy_id = "model-only"; }},
+        {"plan.start",
+         [](auto& s, auto& p) {
+             p.egress_policy_id = "model-only";
+             s.rules.egress_policies.clear();
+         }},
         {"prepare.egress",
          [](auto& s, auto& p) {
              p.egress_policy_id = "model-only";
@@ -414,6 +420,7 @@ TEST(LinuxHost, ARefusalLeavesNothing) {
     };
     for (const auto& one : rows) {
         host_scene fresh;
+        (void)fresh.place.directory("state/inner");
         fresh.open(); // for the exposures
         auto plan = fresh.plan();
         one.change(fresh, plan);
@@ -707,8 +714,6 @@ TEST(LinuxHostImages, WhatASessionLeftIsToldAndKept) {
     ASSERT_TRUE(again) << again.error().why.step << again.error().why.detail;
     EXPECT_EQ(*again, *first);
 
-    auto& store = *scene.host->retained(*registry.sessions);
-    (void)store;
     const auto refused = [&](const char* id, const char* exposure) {
         const auto told = scene.host->retained(*registry.sessions)->changes(id, exposure, 0, 10);
         return told ? "none" : std::string{told.error().why.step};
@@ -776,6 +781,97 @@ TEST(LinuxHostImages, OnlyWhatNobodyWroteIsRemoved) {
     EXPECT_NE(scene.log.text().find("session.image_removed"), std::string::npos);
 }
 
+// --- with the runtime ---
+
+// A whole service's worth of parts, and one session after the other.
+class service_scene {
+public:
+    host_scene scene;
+    test::memory_files receipt_disk;
+    receipt_journal receipts = test::journal_on(receipt_disk);
+    test::controller archive;
+    std::optional<registry_scene> registry;
+    std::unique_ptr<session_runtime> runtime;
+
+    service_scene() {
+        scene.rules.resource_profiles[0].pids = 24;
+        scene.rules.resource_profiles[0].memory_bytes = 64 * mib;
+        scene.rules.resource_profiles[0].disk_bytes = 16 * mib;
+    }
+    // What a command in a shell ended as, by its receipt.
+    auto receipt_of(const std::string& id, const std::string& command)
+        -> std::optional<resource_receipt> {
+        scene.run(command);
+        runtime.reset();
+        scene.open();
+        if (!registry) registry.emplace(scene.clock);
+        EXPECT_TRUE(archive.reconcile(receipts));
+        runtime = session_runtime::create({.sessions = registry->sessions.get(),
+                                           .receipts = &receipts,
+                                           .rules = &scene.policy->rules(),
+                                           .host = scene.host.get(),
+                                           .clock = &scene.clock,
+                                           .log = &scene.log},
+                                          {.launch_time = patience})
+                      .value();
+        const auto sealed = scene.sealed(scene.plan());
+        EXPECT_TRUE(registry->sessions->create(
+            "create-" + id, {id, sealed.digests.controller, sealed.text},
+            [&](const create_session&) -> answer<sealed_plan> { return sealed; }));
+        const auto now = scene.clock.ms();
+        const auto started =
+            runtime->start("start-" + id, {1, "authorization", id, sealed.digests.controller,
+                                           sealed.digests.content, now, now + 100'000});
+        EXPECT_TRUE(started) << test::why(started) << scene.log.text();
+        const auto deadline = scene.clock.monotonic() + patience;
+        while (scene.clock.monotonic() < deadline &&
+               !is_terminal(registry->sessions->status(id).value().state))
+            std::this_thread::sleep_for(std::chrono::milliseconds{20});
+        const auto page = runtime->attach(id, 0, 65'536);
+        if (page) shown = page->bytes;
+        const auto chain = receipts.page(archive.anchor, 15);
+        EXPECT_TRUE(chain);
+        if (!chain || chain->envelopes.size() != 1) {
+            ADD_FAILURE() << "there is no receipt: " << scene.log.text();
+            return std::nullopt;
+        }
+        return chain->envelopes[0].receipt;
+    }
+    auto cause_of(const std::string& id, const std::string& command) -> std::string {
+        const auto receipt = receipt_of(id, command);
+        return receipt ? std::string{to_string(receipt->cause)} : "none";
+    }
+    std::string shown;
+};
+
+TEST(LinuxHostRuntime, AWholeSessionEndsWithItsReceipt) {
+    service_scene of;
+    const auto receipt = of.receipt_of("session-1", "echo hello");
+    ASSERT_TRUE(receipt);
+    EXPECT_EQ(of.shown, "hello\r\n");
+    EXPECT_EQ(receipt->cause, termination_cause::exited);
+    EXPECT_EQ(receipt->exit_code, 0U);
+    EXPECT_EQ(receipt->backend_id, "linux-production:cgroup-v2-v1");
+    EXPECT_EQ(receipt->mechanisms, linux_mechanisms());
+    EXPECT_EQ(receipt->observed.terminal_output_bytes, 7U);
+    EXPECT_GT(receipt->observed.peak_memory_bytes, 0U);
+    EXPECT_EQ(receipt->profile_digest,
+              of.registry->sessions->record("session-1").value().launch_profile_digest);
+    EXPECT_EQ(of.registry->sessions->status("session-1").value().state, session_state::exited);
+    EXPECT_TRUE(the_groups->list().value().empty());
+}
+
+TEST(LinuxHostRuntime, EachLimitIsHeldAndItsTwinIsNot) {
+    service_scene of;
+    EXPECT_EQ(of.cause_of("disk-n", "head -c 8000000 /dev/zero >/tmp/x"), "exited");
+    EXPECT_EQ(of.cause_of("disk", "head -c 32000000 /dev/zero >/tmp/x; sleep 100"), "disk_limit");
+    EXPECT_EQ(of.cause_of("pids-n", "for i in 1 2 3 4 5; do sleep 1 & done; wait"), "exited");
+    EXPECT_EQ(of.cause_of("pids", "for i in $(seq 40); do sleep 100 & done; wait"), "pid_limit");
+    EXPECT_EQ(of.cause_of("memory", "x=$(head -c 200000000 /dev/zero | tr '\\0' x); sleep 100"),
+              "memory_limit");
+    EXPECT_EQ(of.cause_of("left", "exit 7"), "exited");
+}
+
 } // namespace
 } // namespace glove::control
 
@@ -793,6 +889,8 @@ auto main(int count, char** words) -> int {
                      groups.error().detail.c_str());
         return 1;
     }
+    control::the_programs =
+        std::filesystem::canonical("/proc/self/exe").parent_path().string() + "/../bin/";
     control::the_launcher = &*launcher;
     control::the_groups = &*groups;
     testing::InitGoogleTest(&count, words);

@@ -24,19 +24,12 @@ class Host(unittest.TestCase):
         done = subprocess.run([*manager, *UNIT, *command, PROGRAM, *only], env=environment, text=True,
                               capture_output=True, check=False, timeout=20 * inside.PATIENCE)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertRegex(done.stdout, r"\[  PASSED  \] [1-9]\d* tests")
+        self.assertRegex(done.stdout, r"\[  PASSED  \] [1-9]\d* tests?")
 
 
-@unittest.skipIf(os.getuid() == 0, "is of an ordinary user")
 class OfAUser(Host):
     def test_all_of_it_as_mapped_root(self):
         self.passes(*MAPPED_ROOT)
-
-
-@unittest.skipUnless(os.getuid() == 0, "is of root")
-class OfTheSystem(Host):
-    def test_all_of_it_as_root(self):
-        self.passes("unshare", "--mount", "--propagation", "private", "--", manager=("systemd-run",))
 
 
 if __name__ == "__main__":

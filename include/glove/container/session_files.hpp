@@ -42,7 +42,8 @@ public:
     // files.mount.
     [[nodiscard]] auto take_mount(const std::string& name = {}) -> result<sys::unique_fd>;
     // Since `begin_use`, which is when the session begins. `use` never waits: of an image that a
-    // process serves it tells what was known last. `refused` stays once it was seen. Step: files.use.
+    // process serves it tells what was known last. `refused` stays once it was seen. Step:
+    // files.use.
     void begin_use();
     [[nodiscard]] auto use() -> result<filesystem_use>;
     // Everything is on the disk (an image), and nothing of it is in use any more. No process may

@@ -38,7 +38,8 @@ struct linux_host_places {
     std::string egress_log; // made when the first online session starts
     // Glove's own files and directories beside those above: no session gets to see one of them.
     std::vector<std::string> own_files;
-    std::string egress_program = {}; // found beside this one when empty
+    // Programs of Glove's own, found beside this one when they are empty.
+    std::string egress_program = {}, image_program = {};
 };
 
 class linux_host final : public session_host {

@@ -44,8 +44,11 @@ struct service_facts {
     std::vector<std::string> manager_controllers; // that its groups can have
     std::string user_name;                        // empty when /etc/passwd does not tell
     bool lingering = false;
-    int loop_control = 0;   // 0, or why it cannot be opened
-    std::string ext4_maker; // the path of mkfs.ext4
+    int loop_control = 0;    // 0, or why it cannot be opened
+    int fuse = 0;            // the same of /dev/fuse
+    std::string ext4_maker;  // the path of mke2fs
+    std::string ext4_mender; // of e2fsck
+    std::string ext4_server; // of fuse2fs
 };
 
 // A directory of Glove's own, or what keeps it from being used.

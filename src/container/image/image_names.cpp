@@ -32,7 +32,8 @@ static_assert(std::size(forms) == static_cast<std::size_t>(image_name::record) +
 }
 
 // "MARK<len>-<text>", and what follows.
-[[nodiscard]] auto take(std::string_view& rest, std::string_view mark) -> std::optional<std::string> {
+[[nodiscard]] auto take(std::string_view& rest, std::string_view mark)
+    -> std::optional<std::string> {
     if (!rest.starts_with(mark)) return std::nullopt;
     rest.remove_prefix(mark.size());
     std::size_t size = 0, digits = 0;

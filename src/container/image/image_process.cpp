@@ -90,14 +90,14 @@ auto image_process::wait(const sys::clock& time, nanoseconds deadline) -> result
 auto watchdog::over(const image_process& process, nanoseconds patience)
     -> result<std::unique_ptr<watchdog>> {
     std::unique_ptr<watchdog> out{new watchdog};
-    GLOVE_TRY(out->thread_, sys::start_thread(
-                                [&self = *out, &process, patience] {
-                                    std::unique_lock held{self.lock_};
-                                    if (!self.changed_.wait_for(held, patience,
-                                                                [&] { return self.over_; }))
-                                        process.kill();
-                                },
-                                "files.thread"));
+    GLOVE_TRY(out->thread_,
+              sys::start_thread(
+                  [&self = *out, &process, patience] {
+                      std::unique_lock held{self.lock_};
+                      if (!self.changed_.wait_for(held, patience, [&] { return self.over_; }))
+                          process.kill();
+                  },
+                  "files.thread"));
     return out;
 }
 

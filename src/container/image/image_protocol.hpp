@@ -21,7 +21,7 @@ inline constexpr int image_entry = 6; // of a control group, to be entered befor
 inline constexpr int image_farewell_seconds = 10;
 
 // How it ends: as its program, or with one of these, which none of the programs ends with.
-inline constexpr int image_failed = 120; // nothing was started, or it could not be watched
-inline constexpr int image_killed = 121; // the program, by a signal
+inline constexpr int image_failed = 120; // nothing was started, or it was ended by others
+inline constexpr int image_killed = 121; // the program, by a signal of its own doing
 
 } // namespace glove::container

@@ -41,14 +41,31 @@ constexpr int corrected = 1 | 2, uncorrected = 4, operational = 8;
 // fuse2fs writes none.
 [[nodiscard]] auto format_arguments(image_means means, std::uint64_t bytes)
     -> std::vector<std::string> {
-    std::string features = "none,ext_attr,dir_index,filetype,sparse_super,large_file,extent,flex_bg,"
-                           "huge_file,dir_nlink,extra_isize,metadata_csum";
+    std::string features =
+        "none,ext_attr,dir_index,filetype,sparse_super,large_file,extent,flex_bg,"
+        "huge_file,dir_nlink,extra_isize,metadata_csum";
     if (means == image_means::loop) features += ",has_journal";
     // As the service sees itself, which is as the session's user will be seen.
     const auto owner = std::to_string(::geteuid()) + ":" + std::to_string(::getegid());
-    return {"mke2fs", "-q", "-F", "-t", "ext4", "-b", "4096", "-I", "256", "-m", "0",
-            "-N", std::to_string(inodes_for(bytes)), "-O", std::move(features), "-E",
+    return {"mke2fs",
+            "-q",
+            "-F",
+            "-t",
+            "ext4",
+            "-b",
+            "4096",
+            "-I",
+            "256",
+            "-m",
+            "0",
+            "-N",
+            std::to_string(inodes_for(bytes)),
+            "-O",
+            std::move(features),
+            "-E",
             "root_owner=" + owner + ",lazy_itable_init=0,lazy_journal_init=0,nodiscard",
+            "-d",
+            "/proc/self/fd/4",
             "/proc/self/fd/3"};
 }
 
@@ -73,7 +90,7 @@ auto find_tools(image_means means, const std::string& helper) -> result<image_to
 }
 
 auto format_image(const image_tools& with, image_means means, sys::fd_ref image,
-                  std::uint64_t bytes) -> result<> {
+                  std::uint64_t bytes, sys::fd_ref content) -> result<> {
     GLOVE_TRY(const auto words, make_pipe("files.format"));
     const sys::unique_fd nothing{::open("/dev/null", O_RDWR | O_CLOEXEC)};
     if (!nothing) return fail_os("files.format", errno, "/dev/null");
@@ -81,16 +98,17 @@ auto format_image(const image_tools& with, image_means means, sys::fd_ref image,
         {.program = with.make,
          .arguments = format_arguments(means, bytes),
          .environment = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"},
-         .descriptors = {{0, nothing}, {1, words.write}, {2, words.write}, {3, image}},
+         .descriptors =
+             {{0, nothing}, {1, words.write}, {2, words.write}, {3, image}, {4, content}},
          .own_session = true});
     if (!started) return fail_os("files.format", started.error().os, with.make);
     const sys::system_clock time;
-    GLOVE_TRY(const int status, await_end(*started, time,
-                                          time.monotonic() + patience_with_programs,
-                                          "files.format"));
+    GLOVE_TRY(const int status,
+              await_end(*started, time, time.monotonic() + patience_with_programs, "files.format"));
     if (status == 0) return {};
     return fail(errc::io, "files.format",
-                with.make + " ended with " + std::to_string(status) + after(words_from(words.read)));
+                with.make + " ended with " + std::to_string(status) +
+                    after(words_from(words.read)));
 }
 
 auto check_image(const image_tools& with, sys::fd_ref image, std::optional<sys::fd_ref> entry)
@@ -101,8 +119,7 @@ auto check_image(const image_tools& with, sys::fd_ref image, std::optional<sys::
                                                   .image = image,
                                                   .entry = entry}));
     const sys::system_clock time;
-    GLOVE_TRY(const int status,
-              process.wait(time, time.monotonic() + patience_with_programs));
+    GLOVE_TRY(const int status, process.wait(time, time.monotonic() + patience_with_programs));
     const auto said = "e2fsck ended with " + std::to_string(status) + after(process.words());
     if (status == image_killed) return fail(errc::corrupt, "files.quarantined", said);
     if (status > (corrected | uncorrected | operational))

@@ -19,9 +19,10 @@ struct image_tools {
 // Step: files.means (errc::unsupported).
 [[nodiscard]] auto find_tools(image_means means, const std::string& helper) -> result<image_tools>;
 
-// The whole of `image`, which is open for writing and holds zeros. Step: files.format.
+// The whole of `image`, which is open for writing and holds zeros. Its first content is that of the
+// directory `content`. Step: files.format.
 [[nodiscard]] auto format_image(const image_tools& with, image_means means, sys::fd_ref image,
-                                std::uint64_t bytes) -> result<>;
+                                std::uint64_t bytes, sys::fd_ref content) -> result<>;
 
 // Mends what loses nothing. Steps: files.check (it was not done), files.quarantined (errc::corrupt:
 // it was, and this is no file system to be used).

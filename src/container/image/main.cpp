@@ -47,12 +47,22 @@ void say(const error& problem) {
     return {};
 }
 
+// Addresses that a program has of use for itself, and for each byte of an image.
+constexpr ::rlim_t own_addresses = 512UL << 20U, bytes_per_address = 32;
+
+[[nodiscard]] auto hold(decltype(RLIMIT_CORE) what, ::rlim_t most) -> bool {
+    const ::rlimit limit{most, most};
+    return ::setrlimit(what, &limit) == 0;
+}
+
 // A program that was taken over cannot take room that nobody gave it.
 [[nodiscard]] auto hold_size(sys::fd_ref image) -> result<> {
     GLOVE_TRY(const auto facts, sys::inspect(image));
-    const ::rlimit size{facts.size, facts.size}, none{0, 0};
-    if (::setrlimit(RLIMIT_FSIZE, &size) != 0 || ::setrlimit(RLIMIT_CORE, &none) != 0)
-        return fail_os("image.limits");
+    bool held = hold(RLIMIT_FSIZE, facts.size) && hold(RLIMIT_CORE, 0);
+#ifndef GLOVE_SANITIZED
+    held = held && hold(RLIMIT_AS, own_addresses + facts.size / bytes_per_address);
+#endif
+    if (!held) return fail_os("image.limits");
     return {};
 }
 
@@ -82,6 +92,8 @@ struct job {
     profile wish;
     wish.argv = what.arguments;
     wish.network = network_tier::sealed;
+    // A hole would be room that was reserved and is not any more.
+    wish.environment = {{"UNIX_IO_NOZEROOUT", "1"}};
     wish.limits.scratch_bytes = 1UL << 20U;
     GLOVE_TRY(perimeter, make_plan(wish));
     GLOVE_TRY(const auto open_files, raise_open_files());
@@ -122,7 +134,9 @@ enum class heard : std::uint8_t { news, service_gone, nothing };
         if (what != heard::news) GLOVE_CHECK(program.kill());
         GLOVE_TRY(const auto end, program.read_news());
         if (!end) continue;
-        return WIFEXITED(end->wait_status) ? WEXITSTATUS(end->wait_status) : image_killed;
+        if (WIFEXITED(end->wait_status)) return WEXITSTATUS(end->wait_status);
+        // Which only somebody else can have sent.
+        return WTERMSIG(end->wait_status) == SIGKILL ? image_failed : image_killed;
     }
 }
 

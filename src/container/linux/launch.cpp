@@ -257,11 +257,12 @@ private:
 
 // Why the program itself could not be started; everything before it is in force by then.
 [[nodiscard]] auto exec_error(const news_message& news, const plan& source) -> error {
+    const auto index = source.programs.size() == 1 ? 0 : news.index; // the only one, if any
     error out{.code = classify(news.value),
               .step = exec_step,
               .os = news.value,
-              .detail = news.index < source.programs.size() ? source.programs[news.index]
-                                                            : source.argv.front()};
+              .detail =
+                  index < source.programs.size() ? source.programs[index] : source.argv.front()};
     if (news.value == ELIBBAD) {
         out.code = errc::not_permitted;
         out.os = 0;

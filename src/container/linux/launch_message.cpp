@@ -96,6 +96,12 @@ void write_bridge(writer& out, const std::optional<bridge_plan>& bridge) {
     out.u32(bridge->connections);
 }
 
+// A rule has one text.
+[[nodiscard]] auto are_canonical(const net::egress_rules& rules,
+                                 const std::vector<std::string>& texts) -> bool {
+    return std::ranges::equal(rules.all(), texts, {}, &net::egress_rule::text);
+}
+
 // The names and listeners follow from the rules.
 [[nodiscard]] auto read_bridge(reader& in, network_tier tier)
     -> result<std::optional<bridge_plan>> {
@@ -105,7 +111,9 @@ void write_bridge(writer& out, const std::optional<bridge_plan>& bridge) {
     for (auto left = in.count(); left > 0 && in.good(); --left) wish.publish.push_back(in.u16());
     wish.connections = in.u32();
     if (!in.good()) return std::nullopt;
-    return plan_bridge(wish, tier);
+    GLOVE_TRY(auto out, plan_bridge(wish, tier));
+    if (!out || !are_canonical(out->rules, wish.allow)) in.refuse();
+    return out;
 }
 
 void write_entry(writer& out, const tree_entry& entry) {

@@ -7,7 +7,6 @@
 #include "container/linux/launch_parts.hpp"
 #include "container/linux/session_keeper.hpp"
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <glove/base/numbers.hpp>
@@ -15,6 +14,7 @@
 #include <glove/container/probe.hpp>
 #include <glove/sys/clock.hpp>
 #include <glove/sys/files.hpp>
+#include <glove/sys/process_facts.hpp>
 #include <glove/sys/sockets.hpp>
 #include <poll.h>
 #include <sys/socket.h>
@@ -115,10 +115,14 @@ template<class T> [[nodiscard]] auto bytes_of(const T& value) -> std::string_vie
     return out;
 }
 
-[[nodiscard]] auto send_launch(sys::fd_ref channel, const session_launch& what) -> result<> {
+[[nodiscard]] auto file_of(const session_launch& what) -> result<sys::unique_fd> {
     GLOVE_TRY(auto bytes, encode_launch(*what.plan, what.rows, what.columns));
     const wiped_at_end forget{bytes};
-    GLOVE_TRY(const auto file, sys::sealed_file(bytes, "launcher.send"));
+    return sys::sealed_file(bytes, "launcher.send");
+}
+
+[[nodiscard]] auto send_launch(sys::fd_ref channel, sys::fd_ref file, const session_launch& what)
+    -> result<> {
     const auto passed = descriptors_of(what);
     const launch_opening opening{.descriptors = static_cast<std::uint32_t>(passed.size()),
                                  .has_entry = what.entry.has_value()};
@@ -152,23 +156,19 @@ template<class T> [[nodiscard]] auto bytes_of(const T& value) -> std::string_vie
         parse_decimal(rest.substr(0, rest.find('\n')), 1U << 30U).value_or(0));
 }
 
-// The twenty-second field; the second is a name that may hold anything.
-[[nodiscard]] auto start_time_of(std::uint32_t pid) -> std::uint64_t {
-    const auto stat = sys::read_file("/proc/" + std::to_string(pid) + "/stat", 4096).value_or("");
-    auto at = stat.rfind(')');
-    for (int field = 2; at != std::string::npos && field < 22; ++field) at = stat.find(' ', at + 1);
-    if (at == std::string::npos) return 0;
-    const auto rest = std::string_view{stat}.substr(at + 1);
-    return parse_decimal(rest.substr(0, rest.find(' ')), UINT64_MAX).value_or(0);
-}
-
 // As long as it lives, its number is nobody else's: so it must still do after it was looked at.
-[[nodiscard]] auto identify(sys::fd_ref pidfd) -> std::optional<init_identity> {
-    init_identity out{.pid = pid_of(pidfd)};
-    if (out.pid == 0) return std::nullopt;
-    out.start_time_ticks = start_time_of(out.pid);
-    ::pollfd end{pidfd.get(), POLLIN, 0};
-    if (out.start_time_ticks == 0 || ::poll(&end, 1, 0) != 0) return std::nullopt;
+// Nothing when it has ended.
+[[nodiscard]] auto identify(const sys::child_process& init)
+    -> result<std::optional<init_identity>> {
+    init_identity out{.pid = pid_of(init.descriptor())};
+    const auto facts = sys::facts_of_process(static_cast<::pid_t>(out.pid));
+    GLOVE_TRY(const auto ended, init.has_ended());
+    if (ended) return std::nullopt;
+    if (out.pid == 0 || !facts)
+        return fail(errc::unsupported, "launcher.identity",
+                    "/proc does not show the process that was started",
+                    "mount /proc without hidepid for the service");
+    out.start_time_ticks = facts->start_ticks;
     return out;
 }
 
@@ -203,19 +203,20 @@ auto launcher::start() -> result<launcher> {
 auto launcher::launch(const session_launch& what) -> result<launched_session> {
     if (what.plan->bridge.has_value() != (what.bridge != nullptr))
         return fail(errc::wrong_state, "launch.bridge", "a bridge and its channel go together");
+    GLOVE_TRY(const auto file, file_of(what));
     GLOVE_TRY(auto ends, sys::message_channel("launcher.channel"));
     constexpr char one_more = 's';
     const int theirs = ends[1].get();
     GLOVE_CHECK(send(state_->channel, {&one_more, 1}, {&theirs, 1}));
     ends[1] = {};
     // A keeper that could not be made, or has refused already, has said why.
-    if (auto sent = send_launch(ends[0], what); !sent && !is_hang_up(sent.error().os))
+    if (auto sent = send_launch(ends[0], file, what); !sent && !is_hang_up(sent.error().os))
         return std::unexpected(std::move(sent).error());
     auto made = receive_answer(ends[0]);
     if (!made) return std::unexpected(std::move(made).error());
     if (what.bridge != nullptr) *what.bridge = {};
     auto init = sys::child_process::reaped_elsewhere(std::move(made->pidfd));
-    const auto identity = identify(init.descriptor());
+    GLOVE_TRY(const auto identity, identify(init));
     if (!is_channel(made->control))
         return fail(errc::corrupt, "launcher.keeper", "what came is no control channel");
     auto process = running_elsewhere(*what.plan, std::move(init), std::move(made->control));

@@ -41,7 +41,8 @@ auto attach_loop(sys::fd_ref image) -> result<loop_device> {
             return loop_device{.path = std::move(path), .device = std::move(device)};
         if (errno != EBUSY) return fail_os("files.loop", errno, path + ": LOOP_CONFIGURE");
     }
-    return fail(errc::conflict, "files.loop", "each loop device that was free was taken by another");
+    return fail(errc::conflict, "files.loop",
+                "each loop device that was free was taken by another");
 }
 
 auto is_attached(const std::string& path, sys::fd_ref image) -> result<bool> {

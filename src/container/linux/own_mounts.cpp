@@ -41,9 +41,9 @@ auto make_mount(const char* type, std::span<const mount_option> options, std::ui
     }
     if (sys::fsconfig(fs.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) != 0)
         return fail_os(step, errno, std::string{type} + ": it is not made");
-    sys::unique_fd out{sys::fsmount(
-        fs.get(), FSMOUNT_CLOEXEC,
-        static_cast<unsigned>(attributes | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV))};
+    sys::unique_fd out{
+        sys::fsmount(fs.get(), FSMOUNT_CLOEXEC,
+                     static_cast<unsigned>(attributes | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV))};
     if (!out) return fail_os(step, errno, std::string{type} + ": fsmount");
     return out;
 }
