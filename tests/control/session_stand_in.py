@@ -99,7 +99,7 @@ class StandIn:
         self.envelopes, self.head, self.reconciled, self.changes = [], controller.genesis(key), True, []
         self.page_changes, self.tamper, self.delay = 2, None, 0
         self.done, self.lock = {}, threading.Lock()
-        self.secret = "e" * 64
+        self.secret = os.urandom(32).hex()
         service.private_file(os.path.join(folder, "bootstrap-secret"), self.secret + "\n")
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.socket.bind(os.path.join(folder, "gloved.sock"))

@@ -116,6 +116,11 @@ class Rules(unittest.TestCase):
         self.fires("layers", STORY, "| new session keyring |", "| keyring |", "lists the layers")
         self.fires("layers", STORY, "once: user, pid,", "once: pid, user,", "supervisor's layers")
 
+    def test_actions_of_sessions(self):
+        page = "docs/session.md"
+        self.fires("actions", page, "| `attach NAME` |", "| `join NAME` |", "table session-actions")
+        self.fires("actions", page, "| `ack` |", "| `ack` |\n| `acknowledge` |", "table session-actions")
+
     def test_every_item_of_every_list(self):
         for page, name, wanted in list(docs.expected_lists(self.project)):
             mark = f"<!-- list: {name} -->"

@@ -157,6 +157,8 @@ auto local_screen::wait(std::chrono::milliseconds most) -> result<news> {
     news out;
     if (terminal_) hear_events(out);
     if (out.size) return out;
+    // A shell's `fg` tells a job that runs nothing.
+    if (terminal_ && !terminal_->is_taken()) take();
     std::array watched{::pollfd{ends_.descriptor().get(), POLLIN, 0},
                        ::pollfd{terminal_ ? events_.get() : -1, POLLIN, 0},
                        ::pollfd{input(), POLLIN, 0}};
