@@ -103,6 +103,13 @@ class Starting(Case):
         self.assertIn("session work is failed", self.glove("start", "work", status=125).stderr)
         self.assertEqual(self.service.of("start_session"), [])
 
+    def test_no_answer_in_time(self):
+        self.service.session("work", CAT)
+        self.service.delays["start_session"] = 30
+        done = self.glove("start", "work", "--timeout", "2s", status=125)
+        self.assertIn("client.deadline", done.stderr)
+        self.assertIn("--request-key " + self.service.keys("start_session")[0], done.stderr)
+
     def test_refusals(self):
         self.service.session("work", CAT)
         said = self.refused("start_session", "session_start_failed", "start", "work", "--authorization-id", "by-me")
@@ -476,7 +483,7 @@ class Streams(Case):
         self.service.run("work", "sh", "-c", "printf up; exec sleep 1000")
         attached = self.start("attach", "work", "--timeout", "100s")
         self.assertEqual(os.read(attached.stdout.fileno(), 100), b"up")
-        self.service.delay = 100
+        self.service.delays["attach"] = 100
         count = len(self.service.asked)
         self.assertTrue(inside.wait_until(lambda: len(self.service.asked) > count))
         before = time.monotonic()
@@ -602,6 +609,20 @@ class OnATerminal(Case):
         again.type(b"\x1d")
         again.status()
         self.assertNotIn(b"before", again.text)
+
+    def test_leaving_one_that_draws(self):
+        """What it switched on is switched off, and coming back shows all of it again."""
+        self.service.run("work", "sh", "-c", "stty raw -echo; printf '\\033[?1049h\\033[?25lready'; exec cat")
+        for number in (0, signal.SIGTERM):
+            terminal = self.attach()
+            if number:
+                os.kill(terminal.pid, number)
+            else:
+                terminal.type(b"\x1d")
+            self.assertEqual(terminal.status(), 128 + number if number else 0)
+            self.assertTrue(terminal.text.startswith(b"\x1b[?25h\x1b[?1049l"), terminal.text)
+            self.assertIn(b"glove session attach work\r\n", terminal.text)
+            self.put_back(terminal)
 
     def test_only_looking(self):
         self.service.run("work", *CAT)
