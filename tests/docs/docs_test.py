@@ -65,7 +65,7 @@ class Rules(unittest.TestCase):
         self.fires("options", "docs/doctor.md", "| `--json` |", "| `--jason` |", "does not describe --json")
         self.fires("options", "docs/doctor.md", "$ glove doctor --json", "$ glove doctor --read x", "names --read")
         self.fires("options", "docs/log.md", "| `--follow` |", "| `--tail` |", "describes --tail")
-        self.fires("options", "docs/man/glove-log.1", "\\-\\-since 2h", "\\-\\-from 2h", "names --from")
+        self.fires("options", "docs/man/glove-log.1", "\\-\\-since 2h", "\\-\\-begin 2h", "names --begin")
         self.fires("options", "docs/man/glove-doctor.1", ".B \\-\\-json\nPrint", ".B \\-\\-jason\nPrint", "describes --jason")
         self.fires("options", "docs/man/glove.1", "\\-\\-explain", "\\-\\-tell", "names --tell")
 
