@@ -62,7 +62,8 @@ void declare(CLI::App& app, session_words& words) {
     app.add_option("--authorization-id", words.authorization_id,
                    "With start: what the approval is called (default the key)")
         ->type_name("NAME");
-    app.add_option("--expires", words.expires_ms, "With start: how long it may take (default 120s)")
+    app.add_option("--expires", words.expires_ms,
+                   "With start: how long the approval lasts (default 120s)")
         ->type_name("TIME")
         ->transform(duration());
     app.add_flag("--read-only", words.read_only, "With attach: only look");
@@ -77,10 +78,10 @@ void declare(CLI::App& app, session_words& words) {
     app.add_option("--limit", words.limit, "With list and changes: at most N")
         ->type_name("N")
         ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{100'000}).description(""));
-    app.add_option("--key", words.key, "With receipts and start: the audit key, to verify them")
+    app.add_option("--key", words.key, "With receipts and start: the audit key, to verify receipts")
         ->type_name("FILE");
     app.add_option("--anchor", words.anchor,
-                   "With receipts, ack and start: how far they are verified")
+                   "With receipts, ack and start: how far receipts are verified")
         ->type_name("FILE");
     app.footer("Examples:\n"
                "  glove session create work-1 plan.json\n"

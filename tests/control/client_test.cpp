@@ -131,6 +131,31 @@ TEST_F(Client, gets_a_result_and_what_is_said_instead) {
     EXPECT_EQ(out->error().code, "unauthorized");
 }
 
+// Whatever it waits for: an answer, or room in the queue of those who connect.
+TEST_F(Client, gives_up_when_it_is_interrupted) {
+    const auto directory = runtime();
+    int ends[2];
+    ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    const sys::unique_fd watched{ends[0]};
+    const sys::unique_fd poked{ends[1]};
+    const scripted_service service{directory, [](int to, const request&) { stay(to); }};
+    const auto before = clock_.monotonic();
+    const client asks{{directory, 100s, "gloved", watched}, clock_, random_};
+    std::thread later{[&] {
+        std::this_thread::sleep_for(50ms);
+        (void)!::write(poked.get(), "x", 1);
+    }};
+    const auto out = asks.call("health", "null");
+    later.join();
+    ASSERT_FALSE(out);
+    EXPECT_EQ(out.error().step, "client.interrupted");
+    EXPECT_LT(clock_.monotonic() - before, 50s);
+    char left = 0;
+    EXPECT_EQ(::read(watched.get(), &left, 1), 1); // it is the caller's
+    const client again{{directory, 50ms, "gloved", watched}, clock_, random_};
+    EXPECT_EQ(again.call("health", "null").error().step, "client.deadline");
+}
+
 TEST_F(Client, says_how_to_start_a_service_that_is_not_there) {
     for (const auto& directory : {folder_ / "none", folder_.directory("empty", 0700)}) {
         const auto why = refused(directory);

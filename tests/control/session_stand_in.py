@@ -92,14 +92,14 @@ class Refusal(Exception):
 
 class StandIn:
     """Answers at the socket of a runtime directory. `asked` has (method, payload, key) of each request;
-    `refuse` codes that a method answers with first, one for each request."""
+    `refuse` codes that a method answers with first, one for each request; `delays` how long one takes."""
 
     def __init__(self, folder, key=golden.KEY):
         self.folder, self.key, self.sessions, self.asked, self.refuse = folder, key, {}, [], {}
         self.envelopes, self.head, self.reconciled, self.changes = [], controller.genesis(key), True, []
-        self.page_changes, self.tamper, self.delay = 2, None, 0
+        self.page_changes, self.tamper, self.delays = 2, None, {}
         self.done, self.lock = {}, threading.Lock()
-        self.secret = "e" * 64
+        self.secret = os.urandom(32).hex()
         service.private_file(os.path.join(folder, "bootstrap-secret"), self.secret + "\n")
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.socket.bind(os.path.join(folder, "gloved.sock"))
@@ -165,8 +165,8 @@ class StandIn:
         method, payload, key = asked["method"], params["payload"], params.get("idempotency_key")
         with self.lock:
             self.asked.append((method, payload, key))
-        if self.delay:
-            select.select([connection], [], [], self.delay)  # or until the client has gone
+        if method in self.delays:
+            select.select([connection], [], [], self.delays[method])  # or until the client has gone
         try:
             codes = self.refuse.get(method)
             if codes:

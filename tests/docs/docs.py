@@ -425,6 +425,19 @@ def control_errors(project):
     return [[f"`{code}`", message] for code, message in rows]
 
 
+def session_actions(project):
+    """The rows of `glove session`, and the statuses that attach ends with."""
+    folder = "src/cli/control_process"
+    actions = re.findall(r'\{"(\w+)",\s*\w+,\s*\d,', project.read(f"{folder}/session.cpp"))
+    ends = re.findall(r"end_status\{control::termination_cause::(\w+), (\d+)\}", project.read(f"{folder}/session_end.hpp"))
+    return actions, [[f"`{cause}`", status] for cause, status in ends]
+
+
+def session_action_cells(project):
+    """The table's first cells, whose words behind the action are the page's own."""
+    return [cell.split()[0] for cell in first_cells(project.texts["docs/session.md"], "session-actions")]
+
+
 def config_members(project):
     """The rows of the service's configuration."""
     return re.findall(r'&service_config::\w+,[^"]*"(\w+)"', project.read("src/control/service_config_fields.hpp"))
@@ -463,6 +476,7 @@ def expected_tables(project):
     yield "docs/managed-sessions.md", "runtime-steps", [[f"`{name}`"] for name in array(
         project, "include/glove/control/session_runtime.hpp", "runtime_steps")]
     yield "docs/gloved.md", "config-members", [[f"`{name}`"] for name in config_members(project)]
+    yield "docs/session.md", "session-end-statuses", session_actions(project)[1]
     yield story, "components", [[f"`{name}`"] for name in folders]
 
 
@@ -500,6 +514,11 @@ def tables(project):
         said = [[want and cell for cell, want in zip(row, wanted[0])] for row in rows] if wanted else rows
         if not wanted or said != wanted:
             yield page, f"table {name}: the program has {wanted}, the page {said}"
+
+
+def actions(project):
+    if session_action_cells(project) != session_actions(project)[0]:
+        yield "docs/session.md", f"table session-actions: the program has {session_actions(project)[0]}"
 
 
 def lists(project):
@@ -649,7 +668,7 @@ def runs(project):
         yield "README.md", "has no command to run"
 
 
-RULES = {"links": links, "options": options, "manuals": manuals, "tables": tables, "lists": lists,
+RULES = {"links": links, "options": options, "manuals": manuals, "tables": tables, "actions": actions, "lists": lists,
          "constants": constants, "layers": layers, "members": members, "runs": runs}
 
 

@@ -65,7 +65,7 @@ class Rules(unittest.TestCase):
         self.fires("options", "docs/doctor.md", "| `--json` |", "| `--jason` |", "does not describe --json")
         self.fires("options", "docs/doctor.md", "$ glove doctor --json", "$ glove doctor --read x", "names --read")
         self.fires("options", "docs/log.md", "| `--follow` |", "| `--tail` |", "describes --tail")
-        self.fires("options", "docs/man/glove-log.1", "\\-\\-since 2h", "\\-\\-from 2h", "names --from")
+        self.fires("options", "docs/man/glove-log.1", "\\-\\-since 2h", "\\-\\-begin 2h", "names --begin")
         self.fires("options", "docs/man/glove-doctor.1", ".B \\-\\-json\nPrint", ".B \\-\\-jason\nPrint", "describes --jason")
         self.fires("options", "docs/man/glove.1", "\\-\\-explain", "\\-\\-tell", "names --tell")
 
@@ -115,6 +115,11 @@ class Rules(unittest.TestCase):
         self.fires("tables", STORY, "| new session keyring |", "| keyring |", "table steps")
         self.fires("layers", STORY, "| new session keyring |", "| keyring |", "lists the layers")
         self.fires("layers", STORY, "once: user, pid,", "once: pid, user,", "supervisor's layers")
+
+    def test_actions_of_sessions(self):
+        page = "docs/session.md"
+        self.fires("actions", page, "| `attach NAME` |", "| `join NAME` |", "table session-actions")
+        self.fires("actions", page, "| `ack` |", "| `ack` |\n| `acknowledge` |", "table session-actions")
 
     def test_every_item_of_every_list(self):
         for page, name, wanted in list(docs.expected_lists(self.project)):

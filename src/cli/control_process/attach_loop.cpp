@@ -27,7 +27,7 @@ auto attach_loop::fetch() -> result<maybe_end> {
     passes_over_ = passes_over_ && full;
     cursor_ = page->next_cursor;
     if (page->eof) return end(attach_outcome::ended);
-    if (full) pause_ = std::chrono::milliseconds{0};
+    if (full) pause_ = {};
     else if (!page->bytes.empty()) pause_ = quickest;
     else pause_ = std::clamp(pause_ * 5 / 4, quickest, slowest);
     return std::nullopt;
@@ -60,12 +60,12 @@ auto attach_loop::pass_on(std::string_view typed) -> result<maybe_end> {
                           "session_input_failed", "what was typed may not have arrived"));
         if (ended) return ended;
     }
-    pause_ = quickest;
+    pause_ = {};
     return std::nullopt;
 }
 
 auto attach_loop::tell_size(const window_size& size) -> result<maybe_end> {
-    pause_ = quickest; // it will be drawn anew
+    pause_ = {}; // it will be drawn anew
     return changed("resize", resize_request(wish_.session_id, size), "session_resize_failed",
                    "the session's terminal does not have the size of this window");
 }

@@ -21,11 +21,11 @@ namespace glove::cli {
 class attached_screen {
 public:
     struct news {
-        std::string typed;               // to be passed on
-        std::optional<window_size> size; // it has another one now
-        bool detaches = false;           // somebody typed the key for it
-        bool hung_up = false;            // nobody is there any more
-        int signal = 0;                  // that asks this program to end
+        std::string typed = {};               // to be passed on
+        std::optional<window_size> size = {}; // it has another one now
+        bool detaches = false;                // somebody typed the key for it
+        bool hung_up = false;                 // nobody is there any more
+        int signal = 0;                       // that asks this program to end
     };
     virtual ~attached_screen() = default;
     // Until something happened, or for so long.
@@ -93,8 +93,8 @@ private:
     attached_screen& screen_;
     std::uint64_t cursor_;
     bool passes_over_;
-    bool complained_ = false; // of what could not be passed on
-    std::chrono::milliseconds pause_ = quickest;
+    bool complained_ = false;           // of what could not be passed on
+    std::chrono::milliseconds pause_{}; // as short as can be, until nothing comes
 };
 
 } // namespace glove::cli

@@ -92,8 +92,19 @@ auto local_screen::open(screen_wish wish, const ending_signals& ends,
 }
 
 local_screen::~local_screen() {
-    give_back();
+    (void)finish();
     at_crash.fd = -1;
+}
+
+// One that takes nothing now is not waited for.
+auto local_screen::finish() -> bool {
+    const auto undo = terminal_ && !finished_ ? modes_.undo() : std::string{};
+    finished_ = true;
+    if (!undo.empty() && terminal_->is_taken() && terminal_->in_foreground() &&
+        !terminal_->may_block())
+        (void)!::write(output(), undo.data(), undo.size());
+    give_back();
+    return !undo.empty();
 }
 
 // Whoever has the foreground has modes of its own.
@@ -157,6 +168,8 @@ auto local_screen::wait(std::chrono::milliseconds most) -> result<news> {
     news out;
     if (terminal_) hear_events(out);
     if (out.size) return out;
+    // A shell's `fg` tells a job that runs nothing.
+    if (terminal_ && !terminal_->is_taken()) take();
     std::array watched{::pollfd{ends_.descriptor().get(), POLLIN, 0},
                        ::pollfd{terminal_ ? events_.get() : -1, POLLIN, 0},
                        ::pollfd{input(), POLLIN, 0}};
@@ -188,7 +201,9 @@ auto local_screen::put(std::string_view bytes) -> result<> {
 
 auto local_screen::show(const shown_page& page, std::string_view answer) -> result<> {
     if (wish_.pages) return put(std::string{answer} + "\n");
-    return put(page.bytes);
+    GLOVE_CHECK(put(page.bytes));
+    if (terminal_) modes_.see(page.bytes);
+    return {};
 }
 
 void local_screen::remark(std::string_view words) {

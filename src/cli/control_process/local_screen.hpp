@@ -1,13 +1,15 @@
 // The place of this process: its terminal, or its streams.
 //
 // Guarantees: a terminal is raw only while it is ours and in the foreground; its modes are put back
-// by `give_back` and the destructor, before this program stops (SIGTSTP), and when it crashes; only
-// SIGKILL prevents that. Signals that would end this program end the wait instead, also a wait for
-// somebody who takes no output. Nothing is read of an input that is not passed on, but of a
+// by `finish` and the destructor, before this program stops (SIGTSTP), and when it crashes; only
+// SIGKILL prevents that. What the session switched on in it and left so, such as a hidden cursor,
+// is switched off at the end. Signals that would end this program end the wait instead, also a wait
+// for somebody who takes no output. Nothing is read of an input that is not passed on, but of a
 // terminal that was taken, for its keys.
 #pragma once
 #include "cli/control_process/attach_loop.hpp"
 #include "cli/control_process/detach_key.hpp"
+#include "cli/control_process/left_modes.hpp"
 #include "run/caller_terminal.hpp"
 #include <glove/sys/fd.hpp>
 #include <memory>
@@ -52,9 +54,11 @@ public:
     [[nodiscard]] auto wait(std::chrono::milliseconds most) -> result<news> override;
     [[nodiscard]] auto show(const shown_page& page, std::string_view answer) -> result<> override;
     void remark(std::string_view words) override;
-    void give_back();
+    // For good. Whether the session had left something switched on.
+    auto finish() -> bool;
 
 private:
+    void give_back();
     local_screen(screen_wish wish, const ending_signals& ends,
                  std::optional<run::caller_terminal> terminal, sys::unique_fd events)
         : wish_{std::move(wish)}, ends_{ends}, terminal_{std::move(terminal)},
@@ -71,7 +75,8 @@ private:
     std::optional<run::caller_terminal> terminal_;
     sys::unique_fd events_;
     std::optional<window_size> size_; // that was told
-    bool input_ended_ = false;
+    left_modes modes_;
+    bool input_ended_ = false, finished_ = false;
 };
 
 } // namespace glove::cli

@@ -125,14 +125,17 @@ private:
                               return asks_.change(method, std::move(payload), {});
                           }},
                          *screen};
-        return loop.run();
+        auto out = loop.run();
+        draws_ = screen->finish();
+        return out;
     }
 
     [[nodiscard]] auto leave(const attach_end& end, int status) const -> result<int> {
         const auto name = printable(words_.words[0]);
         if (on_terminal_) (void)std::fputs("\n", stderr);
+        // A screen is drawn by all that was shown; lines are read once.
         note("session " + name + " goes on; come back with: glove session attach " + name +
-             " --from " + std::to_string(end.cursor));
+             (draws_ ? "" : " --from " + std::to_string(end.cursor)));
         return status;
     }
 
@@ -185,7 +188,7 @@ private:
     const ending_signals& ends_;
     session_view view_;
     place place_;
-    bool on_terminal_ = false;
+    bool on_terminal_ = false, draws_ = false;
 };
 
 } // namespace

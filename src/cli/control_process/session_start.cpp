@@ -144,8 +144,8 @@ void tell_retry(const session_words& words, const start_key& key) {
 } // namespace
 
 auto start_session(const session_words& words) -> result<int> {
-    if (words.expires_ms == 0 || words.expires_ms > longest_ms)
-        return wrong_usage("--expires is 1 ms to 120 s", session_usage);
+    if (words.expires_ms > longest_ms)
+        return wrong_usage("--expires is at most 120 s", session_usage);
     GLOVE_TRY(const auto asks, service::of(words.service, {.patience = patience}));
     GLOVE_TRY(const auto view, look_at(*asks, words.words[0]));
     if (!view) return told(view.error(), "session_status");

@@ -1,5 +1,6 @@
 // Written member by member, in the order of the wire; read strictly.
 #include "cli/control_process/terminal_requests.hpp"
+#include <algorithm>
 #include <glove/base/numbers.hpp>
 #include <glove/wire/fields.hpp>
 #include <glove/wire/json_writer.hpp>
@@ -89,8 +90,8 @@ auto decode_page(std::string_view answer, std::string_view session_id, std::uint
     const auto wrong = [](const char* why) { return fail(errc::corrupt, "client.reply", why); };
     if (read.session_id != session_id) return wrong("the page is of another session");
     if (out.next_cursor < out.bytes.size()) return wrong("the page begins before the first byte");
-    const auto begin = out.truncated ? out.oldest_cursor : cursor;
-    if (out.cursor() != begin || begin < cursor || begin < out.oldest_cursor)
+    if (out.truncated != (out.oldest_cursor > cursor) ||
+        out.cursor() != std::max(cursor, out.oldest_cursor))
         return wrong("the page does not begin where it was asked to");
     return out;
 }
