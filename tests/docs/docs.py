@@ -9,6 +9,7 @@ sees it fire. What a document declares:
   ```console run      lines that start with "$ " are run, in order, one shell for each document, in a home
                       of their own that the text calls /home/you. Lines below one are its output, where
                       "..." stands for anything; without such lines it must succeed.
+  ```console guest    the same, in the guest (tests/vm/guide_test.py): it takes a service manager.
   ```json file=NAME   is put into that home first, as the file NAME of its owner alone.
   <!-- table: NAME --> / <!-- list: NAME -->
                       what follows repeats the program, and must be equal to it.
@@ -587,10 +588,10 @@ def members(project):
 
 # -- commands ---------------------------------------------------------------------------------------
 
-def commands(text):
+def commands(text, where="run"):
     """(command, output lines) of the blocks to be run."""
     for info, body in FENCE.findall(text):
-        if info.split() != ["console", "run"]:
+        if info.split() != ["console", where]:
             continue
         shown = None
         for line in body.splitlines():
@@ -621,12 +622,16 @@ def matches(wanted, got):
 
 
 def transcript(project, shown, folder, files=()):
-    """Runs the commands in one shell; yields (output, status) of each that was reached."""
+    """(output, status) of each command that was reached, all in one shell and in a home of their own."""
     home, programs = folder + "/home", folder + "/bin"
     os.makedirs(home)
     os.makedirs(programs)
     for program in ("glove", "gloved"):
         os.symlink(os.path.join(os.path.dirname(project.glove), program), f"{programs}/{program}")
+    return transcript_at(home, environment(home, programs), shown, files, SHELL_SECONDS)
+
+
+def transcript_at(home, variables, shown, files, seconds):
     for name, body in files:
         with open(os.open(f"{home}/{name}", os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8") as file:
             file.write(body.replace(HOME_IN_TEXT, home))
@@ -636,16 +641,27 @@ def transcript(project, shown, folder, files=()):
         word = shlex.quote(command.replace(HOME_IN_TEXT, home))
         script += [f"(exit $kept); eval {word} </dev/null", "kept=$?", f"printf '%s %d\\n' {mark} $kept"]
     # A session of its own: what the commands do to their process group must not reach this test.
-    with subprocess.Popen(["bash", "-c", "\n".join(script)], env=environment(home, programs), text=True,
+    with subprocess.Popen(["bash", "-c", "\n".join(script)], env=variables, text=True,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           start_new_session=True) as shell:
         try:
-            said = shell.communicate(timeout=SHELL_SECONDS)[0]
+            said = shell.communicate(timeout=seconds)[0]
         except subprocess.TimeoutExpired:
             os.killpg(shell.pid, signal.SIGKILL)
             said = shell.communicate()[0]
     parts = re.split(rf"{mark} (\d+)\n", said.replace(home, HOME_IN_TEXT))
     return list(zip(parts[0::2], map(int, parts[1::2])))
+
+
+def differences(shown, results):
+    """What was not as a page shows it."""
+    if len(results) != len(shown):
+        yield f"`{shown[len(results)][0]}` did not come to an end"
+    for (command, wanted), (got, status) in zip(shown, results):
+        if wanted and not matches(wanted, got):
+            yield f"`{command}` printed:\n{got}"
+        if not wanted and (status != 0 or got):
+            yield f"`{command}` ended with {status} and printed:\n{got}"
 
 
 def runs(project):
@@ -657,13 +673,8 @@ def runs(project):
         count += len(shown)
         with tempfile.TemporaryDirectory(prefix="glove-docs.") as folder:
             results = transcript(project, shown, folder, files_of(text))
-        if len(results) != len(shown):
-            yield name, f"`{shown[len(results)][0]}` did not come to an end"
-        for (command, wanted), (got, status) in zip(shown, results):
-            if wanted and not matches(wanted, got):
-                yield name, f"`{command}` printed:\n{got}"
-            if not wanted and (status != 0 or got):
-                yield name, f"`{command}` ended with {status} and printed:\n{got}"
+        for difference in differences(shown, results):
+            yield name, difference
     if count == 0:
         yield "README.md", "has no command to run"
 

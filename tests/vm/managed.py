@@ -32,7 +32,7 @@ PROFILES = {
 ENVIRONMENT = ["LANG=C.UTF-8", "PATH=/usr/bin:/bin:/usr/sbin:/sbin"]
 READ = service.READ
 COPY = dict(service.COPY, max_bytes=32 * MIB)
-RETAIN = {"access": "retained_write", "materialization": "copy", "max_bytes": 64 * MIB, "cleanup_policy": "retain"}
+RETAIN = {"access": "retained_write", "materialization": "copy", "max_bytes": 32 * MIB, "cleanup_policy": "retain"}
 MODES = [READ, COPY, RETAIN]
 
 
@@ -207,7 +207,7 @@ class Managed(service.Service):
 
     def await_end(self, session_id, seconds=None):
         if not inside.wait_until(lambda: self.status(session_id) in OVER, seconds or inside.PATIENCE):
-            raise TimeoutError(f"{session_id} is {self.status(session_id)}")
+            raise TimeoutError(f"{session_id} is {self.status(session_id)} and shows {self.page(session_id)}")
         return self.status(session_id)
 
     def whole(self, session_id, plan):

@@ -78,7 +78,7 @@ def gather(tests, into):
             {"symlinks": True, "dirs_exist_ok": True} if os.path.isdir(path) else {}))
     programs = {word for test in tests for word in test.command if word.startswith(BUILD + "/")}
     for path in (os.path.join(BUILD, "bin"), *sorted(programs), *(os.path.join(BUILD, "tests", name) for name in HELPERS),
-                 os.path.join(CHECKOUT, "tests"), os.path.join(CHECKOUT, "scripts")):
+                 *(os.path.join(CHECKOUT, name) for name in ("docs", "scripts", "tests"))):
         if not os.path.exists(path):
             raise Trouble(f"{path} is not built: scripts/build release -DGLOVE_TESTS=ON")
         copy(path)

@@ -157,7 +157,7 @@ class Retained(Case):
 
     def test_its_size_is_held(self):
         service = self.service
-        service.put_script("cd /workspace/exposures/demo; dd if=/dev/zero of=big bs=1M; sleep 1000\n", service.project)
+        service.put_script("cd /workspace/exposures/demo; dd if=/dev/zero of=big bs=256k status=progress; df .; sleep 1000\n", service.project)
         plan = service.exposed_plan(service.expose())
         envelope, _ = service.whole("big", plan)
         self.assertEqual(envelope["receipt"]["termination_cause"], "disk_limit")
