@@ -438,7 +438,7 @@ TEST(HostSecrets, AreOfThePolicyAndOfAReadableSource) {
     scene.rules.secret_mounts[0].runtime_id = "pi";
     EXPECT_EQ(step_of(scene.lent()), "prepare.secret");
     scene.rules.secret_mounts[0].runtime_id = "codex";
-    scene.rules.secret_mounts[0].target_path = "/home/agentx/token";
+    scene.rules.secret_mounts[0].target_path = "/home/agent-token";
     EXPECT_EQ(step_of(scene.lent()), "prepare.secret");
     scene.rules.secret_mounts[0].target_path = "/home/agent/token";
     EXPECT_EQ(step_of(scene.lent()), "none");
