@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <glove/sys/threads.hpp>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 namespace glove::container {
@@ -122,6 +123,8 @@ auto session_filesystem::state::close(const sys::clock& time, nanoseconds deadli
     server.reset();
     const bool durable = !image || ::fsync(image.get()) == 0;
     const int os = errno;
+    // Not by the last descriptor: a program that another thread starts has a copy until it begins.
+    if (image && released) (void)::flock(image.get(), LOCK_UN);
     image = {};
     if (!synced) return synced;
     if (!released) return released;

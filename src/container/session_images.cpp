@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <glove/sys/trees.hpp>
 #include <linux/mount.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 
@@ -18,6 +19,7 @@ namespace glove::container {
 namespace {
 
 constexpr std::chrono::seconds patience_with_server{60};
+constexpr int most_attempts = 20, attempt_ms = 5;
 constexpr const char* content_name = "content";
 // A full one has a few blocks left: the kernel keeps some for itself, and fuse2fs refuses a write
 // as a whole, of which it is given 128 KiB at once.
@@ -83,6 +85,16 @@ struct place {
     return give_name(in.root, image, name);
 }
 
+// 0, or why it cannot be locked. A program that another thread starts has a copy of every lock for
+// the moment until it begins: one that is held for longer is somebody's.
+[[nodiscard]] auto lock(sys::fd_ref image) -> int {
+    for (int attempt = 0;; ++attempt) {
+        if (::flock(image.get(), LOCK_EX | LOCK_NB) == 0) return 0;
+        if (errno != EWOULDBLOCK || attempt == most_attempts) return errno;
+        (void)::poll(nullptr, 0, attempt_ms);
+    }
+}
+
 // Held by a lock, which nobody else has. What a process serves is open for reading only: the
 // process opens it anew, and what it says cannot come into the image.
 [[nodiscard]] auto open_image(const place& in, const std::string& name, wish what)
@@ -91,10 +103,9 @@ struct place {
     auto opened =
         sys::open_beneath(in.root, name, (writes ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_NONBLOCK);
     if (!opened) return fail_os("files.image", opened.error().os, name);
-    if (::flock(opened->get(), LOCK_EX | LOCK_NB) != 0) {
-        if (errno == EWOULDBLOCK) return fail(errc::conflict, "files.busy", name + " is in use");
-        return fail_os("files.busy", errno, name);
-    }
+    if (const int os = lock(*opened); os == EWOULDBLOCK)
+        return fail(errc::conflict, "files.busy", name + " is in use");
+    else if (os != 0) return fail_os("files.busy", os, name);
     const auto facts = sys::inspect(*opened);
     if (!facts) return fail_os("files.image", facts.error().os, name);
     if (facts->links == 0) return fail(errc::not_found, "files.image", name + " was removed");

@@ -2,8 +2,10 @@
 // loop devices for root.
 #include "container/image/image_names.hpp"
 #include "sys/syscalls.hpp"
+#include <array>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <glove/container/session_changes.hpp>
 #include <glove/container/session_copy.hpp>
@@ -19,6 +21,7 @@
 #include <support/mounter.hpp>
 #include <sys/mount.h>
 #include <sys/statvfs.h>
+#include <sys/sysmacros.h>
 #include <thread>
 
 namespace {
@@ -294,6 +297,97 @@ TEST_P(Images, ACopyThatWasTakenMeanwhileIsMendedOrKeptAway) {
     EXPECT_EQ(text_of(seen->files.content(), "a"), "one");
     close(seen->files);
     close(files);
+}
+
+// As a session has it: in namespaces of its own, as a user that is the service's one outside.
+TEST_P(Images, ASandboxWritesThroughAMountOfItsOwn) {
+    auto files = made();
+    EXPECT_EQ(put(files.content(), "before", "one"), 0);
+    {
+        auto mount = files.take_mount();
+        ASSERT_EQ(in_words(mount), "good");
+        EXPECT_FALSE(files.take_mount());
+        const auto said = test::said_by([&]() -> std::string {
+            const auto uid = std::to_string(::geteuid()), gid = std::to_string(::getegid());
+            if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return "unshare";
+            test::write_setting("/proc/self/setgroups", "deny");
+            test::write_setting("/proc/self/uid_map", "1000 " + uid + " 1");
+            test::write_setting("/proc/self/gid_map", "1000 " + gid + " 1");
+            if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return "private";
+            if (sys::move_mount(mount->get(), "", AT_FDCWD, "/tmp", MOVE_MOUNT_F_EMPTY_PATH) != 0)
+                return "move: " + std::to_string(errno);
+            if (sys::drop_capabilities() != 0) return "capabilities";
+            if (test::content_of("/tmp/before") != "one") return "read";
+            if (::access("/tmp/../tmp/lost+found", F_OK) == 0) return "more than its directory";
+            if (::mkdir("/tmp/folder", 0700) != 0) return "mkdir: " + std::to_string(errno);
+            std::ofstream{"/tmp/folder/after"} << "two";
+            struct ::stat found{};
+            if (::stat("/tmp/folder/after", &found) != 0 || found.st_uid != 1000) return "owner";
+            if (::chmod("/tmp/folder/after", 0400) != 0) return "chmod";
+            if (::open("/tmp/folder/after", O_WRONLY | O_CLOEXEC) >= 0) return "not its modes";
+            if (::mknod("/tmp/device", S_IFCHR | 0600, ::makedev(1, 3)) == 0) return "device";
+            return "good";
+        });
+        EXPECT_EQ(said, "good");
+    }
+    EXPECT_EQ(text_of(files.content(), "folder/after"), "two");
+    struct ::stat found{};
+    ASSERT_EQ(::fstatat(files.content().get(), "folder/after", &found, 0), 0);
+    EXPECT_EQ(found.st_uid, ::geteuid());
+    close(files);
+    auto seen = images->look("s-1", "work");
+    ASSERT_EQ(in_words(seen), "good");
+    EXPECT_EQ(text_of(seen->files.content(), "folder/after"), "two");
+    close(seen->files);
+}
+
+// Wherever it is interrupted: there is none, or it is whole.
+TEST_P(Images, AMakeThatIsKilledIsBegunAnew) {
+    constexpr int until_it_is_there = 60'000;
+    int there = 0;
+    for (const int delay_ms : {0, 3, 8, 15, 25, 40, 80, until_it_is_there}) {
+        const auto child = ::fork();
+        test::prepared(child >= 0, "fork");
+        if (child == 0) {
+            const auto files = images->make("s-1", "work", size_of_image, std::nullopt);
+            (void)::pause();
+            ::_exit(0);
+        }
+        for (int waited = 0; waited < delay_ms * slowness() && test::names_in(root) == 0; ++waited)
+            std::this_thread::sleep_for(std::chrono::milliseconds{1});
+        ASSERT_EQ(::kill(child, SIGKILL), 0);
+        ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+        there += static_cast<int>(test::names_in(root));
+        auto files = images->make("s-1", "work", size_of_image, std::nullopt);
+        for (int i = 0; i < 100 * slowness() && !files && files.error().step == "files.busy"; ++i) {
+            std::this_thread::sleep_for(std::chrono::milliseconds{100});
+            files = images->make("s-1", "work", size_of_image, std::nullopt);
+        }
+        ASSERT_EQ(in_words(files), "good");
+        EXPECT_EQ(put(files->files.content(), "a", "one"), 0);
+        close(files->files);
+        EXPECT_EQ(in_words(images->remove("s-1", "work")), "good");
+        EXPECT_EQ(test::names_in(root), 0U);
+    }
+    EXPECT_GT(there, 0);
+}
+
+TEST_P(Images, SeveralThreadsHaveTheirOwn) {
+    std::vector<std::thread> threads;
+    std::array<std::string, 3> said;
+    for (std::size_t i = 0; i < said.size(); ++i)
+        threads.emplace_back([&, i] {
+            const auto alias = "work-" + std::to_string(i);
+            auto files = images->make("s-1", alias, size_of_image, std::nullopt);
+            if (!files) return (void)(said[i] = in_words(files));
+            if (put(files->files.content(), "a", alias) != 0) return (void)(said[i] = "put");
+            if (!files->files.close(time, deadline())) return (void)(said[i] = "close");
+            auto seen = images->look("s-1", alias);
+            if (!seen) return (void)(said[i] = in_words(seen));
+            said[i] = text_of(seen->files.content(), "a");
+        });
+    for (auto& thread : threads) thread.join();
+    EXPECT_THAT(said, testing::ElementsAre("work-0", "work-1", "work-2"));
 }
 
 struct damage {

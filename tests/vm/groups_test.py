@@ -29,11 +29,12 @@ class Unit(unittest.TestCase):
         done = self.in_unit(*before, PROGRAM, "open", properties=properties)
         self.assertEqual((done.returncode, done.stdout), (0, "opened\nbelow: cpu memory pids\n"), done.stderr)
 
-    def refused(self, step, *before, says="", properties=SUBGROUP, unchanged=False):
+    def refused(self, step, *before, says="", properties=SUBGROUP, unchanged=False,
+                mend="glove daemon install"):
         done = self.in_unit(*before, PROGRAM, "open", properties=properties)
         self.assertEqual((done.returncode, done.stdout.partition("\n")[0]), (1, step), done.stdout + done.stderr)
         self.assertIn(says, done.stdout)
-        self.assertIn("glove daemon install", done.stdout)
+        self.assertIn(mend, done.stdout)
         if unchanged:
             self.assertIn("\nbelow: none\n", done.stdout)
 
