@@ -189,12 +189,43 @@ constexpr std::size_t guard_walk_limit = 4096;
     return search.complete;
 }
 
+// Nothing is made in what is bound of the host, so something must be there to stand on.
+[[nodiscard]] auto check_system_places(const session_wish& wish,
+                                       const std::vector<tree_entry>& system) -> result<> {
+    for (std::size_t i = 0; i < wish.mounts.size(); ++i) {
+        const auto& one = wish.mounts[i];
+        if (holder_of(wish.mounts, i) != nullptr) continue;
+        for (const auto& place : system) {
+            if (place.kind != entry_kind::bind || place.path == one.target ||
+                !sys::holds(place.path, one.target))
+                continue;
+            struct ::stat there{};
+            const bool same = ::lstat(one.target.c_str(), &there) == 0 &&
+                              (there.st_mode & S_IFMT) == (one.directory ? S_IFDIR : S_IFREG);
+            if (!same)
+                return refuse_target(one.target,
+                                     "lies in " + place.path +
+                                         " of the system, where nothing of its type stands",
+                                     "name a target outside of the system's places");
+        }
+    }
+    return {};
+}
+
+// What is installed beside the system: a session is given what it needs of it by name, and other
+// things may stand there instead.
+[[nodiscard]] auto is_beside_the_system(const tree_entry& entry) -> bool {
+    return sys::holds("/opt", entry.path) || sys::holds("/snap", entry.path);
+}
+
 [[nodiscard]] auto make_tree(session_wish& wish, const plan& of, bool& guarded_all)
     -> result<std::vector<tree_entry>> {
     GLOVE_TRY(const auto mounts, mount_table::read());
     GLOVE_TRY(auto system, discover_system(""));
+    std::erase_if(system, is_beside_the_system);
     GLOVE_CHECK(settle_targets(wish, system));
     GLOVE_CHECK(check_mounts(wish));
+    GLOVE_CHECK(check_system_places(wish, system));
     tree_builder tree;
     GLOVE_TRY(guarded_all, add_guards(tree, wish, system));
     GLOVE_CHECK(cover_kernel_mounts(tree, system, mounts));

@@ -61,10 +61,10 @@ session_filesystems::~session_filesystems() {
     for (const auto& alias : unused_images_) (void)images_->store->remove(session_id_, alias);
 }
 
-auto session_filesystems::check_means(const std::vector<granted_path>& grants) const -> result<> {
+auto check_means(const shared_images& images, const std::vector<granted_path>& grants) -> result<> {
     for (const auto& grant : grants)
-        if (grant.access == supervisor::access_kind::retained_write && !images_->store)
-            return of_grant(images_->store.error(), grant.alias);
+        if (grant.access == supervisor::access_kind::retained_write && !images.store)
+            return of_grant(images.store.error(), grant.alias);
     return {};
 }
 

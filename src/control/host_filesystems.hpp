@@ -23,6 +23,11 @@ struct retained_remains {
     std::vector<error> troubles;
 };
 
+// Before anything is made: whether there are the means for what the grants ask for. Step:
+// files.means (errc::unsupported).
+[[nodiscard]] auto check_means(const shared_images& images, const std::vector<granted_path>& grants)
+    -> result<>;
+
 class session_filesystems {
 public:
     // `images` and `time` outlive it.
@@ -34,9 +39,6 @@ public:
     // Of a session that never ran, its images are removed.
     ~session_filesystems();
 
-    // Before anything is made: whether there are the means for what the grants ask for. Step:
-    // files.means (errc::unsupported).
-    [[nodiscard]] auto check_means(const std::vector<granted_path>& grants) const -> result<>;
     // `entry` as in session_images::make. By the deadline, on the monotonic clock. Steps:
     // prepare.image (errc::conflict: an earlier session of this id left one), files.*, copy.*,
     // tree.*; the detail names the grant.

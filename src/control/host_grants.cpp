@@ -1,5 +1,6 @@
 // Judges first and opens in the same look at the exposures, so that nothing is revoked in between.
 #include "control/host_grants.hpp"
+#include <algorithm>
 #include <glove/supervisor/validate.hpp>
 
 namespace glove::control {
@@ -104,17 +105,14 @@ auto judge_plan(const supervisor::session_plan& plan, const supervisor::session_
 auto scratch_bytes(const supervisor::session_plan& plan, const std::vector<granted_path>& grants)
     -> result<std::uint64_t> {
     auto left = plan.limits.disk_bytes;
-    for (const auto& grant : grants) {
-        if (!grant.is_written()) continue;
-        if (grant.max_bytes >= left)
-            return fail(errc::limit_exceeded, "prepare.disk",
-                        "the quotas of what is written leave nothing of the " +
-                            std::to_string(plan.limits.disk_bytes) +
-                            " bytes of the session's disk for its private places",
-                        "plan a larger disk or smaller quotas");
-        left -= grant.max_bytes;
-    }
-    return left;
+    for (const auto& grant : grants)
+        if (grant.is_written()) left -= std::min(left, grant.max_bytes);
+    if (left >= least_scratch_bytes) return left;
+    return fail(errc::limit_exceeded, "prepare.disk",
+                "the quotas of what is written leave " + std::to_string(left) + " of the " +
+                    std::to_string(plan.limits.disk_bytes) +
+                    " bytes of the session's disk for its private places",
+                "plan for " + std::to_string(least_scratch_bytes) + " bytes beside them");
 }
 
 } // namespace glove::control

@@ -54,6 +54,8 @@ struct judged_plan {
                               const exposure_store* exposures, std::uint64_t now_ms)
     -> result<judged_plan>;
 
+// A sandbox does not stand in less.
+inline constexpr std::uint64_t least_scratch_bytes = 1U << 20U;
 // What the grants leave of the session's disk for its private places. Step: prepare.disk.
 [[nodiscard]] auto scratch_bytes(const supervisor::session_plan& plan,
                                  const std::vector<granted_path>& grants) -> result<std::uint64_t>;

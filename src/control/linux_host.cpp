@@ -41,6 +41,19 @@ struct pinned_path {
     supervisor::host_source source;
 };
 
+// What was looked at, opened and lent, before anything is made.
+struct gathered {
+    judged_plan judged;
+    std::uint64_t scratch_bytes = 0;
+    std::optional<online_plan> online;
+    std::vector<pinned_path> read_only;
+    session_program program;
+    std::vector<supervisor::resolved_bundle> bundles;
+    std::optional<transcript_evaluator> evaluator;
+    std::vector<session_secret> secrets;
+    std::string profile_digest;
+};
+
 // What of the host a session gets besides its grants, by the policy alone.
 [[nodiscard]] auto pin_read_only(const supervisor::launch_template& launch)
     -> result<std::vector<pinned_path>> {
@@ -77,14 +90,15 @@ struct linux_host::state {
     [[nodiscard]] auto now_ms() const -> std::uint64_t {
         return milliseconds_of(has.clock->wall());
     }
-    [[nodiscard]] auto check_apart(const judged_plan& judged,
-                                   const std::vector<pinned_path>& read_only,
-                                   const session_program& program) const -> result<>;
+    [[nodiscard]] auto check_apart(const gathered& of) const -> result<>;
     [[nodiscard]] auto resolve(const supervisor::session_plan& plan) const
         -> result<std::vector<supervisor::resolved_bundle>>;
     [[nodiscard]] auto evaluator(const std::string& session_id,
                                  const supervisor::session_plan& plan) const
         -> result<std::optional<transcript_evaluator>>;
+    // Cheap refusals first, then what is read, then what is lent, and the hash of it all.
+    [[nodiscard]] auto gather(const std::string& session_id,
+                              const supervisor::sealed_plan& sealed) const -> result<gathered>;
     [[nodiscard]] auto deadline_of(const session_record& of) const -> nanoseconds;
     [[nodiscard]] auto prepare(const session_record& of, const supervisor::sealed_plan& plan)
         -> result<std::unique_ptr<hosted_session>>;
@@ -122,17 +136,14 @@ struct mount_list {
     }
 };
 
-[[nodiscard]] auto mounts_of(const std::vector<granted_path>& grants,
-                             const std::vector<pinned_path>& read_only,
-                             const std::vector<supervisor::resolved_bundle>& bundles,
-                             const session_program& program, session_filesystems& files)
+[[nodiscard]] auto mounts_of(const gathered& of, session_filesystems& files)
     -> result<std::vector<container::session_mount>> {
     mount_list out;
-    for (const auto& one : read_only)
-        if (one.path != program.path) // which stands there anyway
+    for (const auto& one : of.read_only)
+        if (one.path != of.program.path) // which stands there anyway
             GLOVE_CHECK(
                 out.add(one.path, one.source.pin, one.source.facts.identity.type == S_IFDIR));
-    for (const auto& grant : grants) {
+    for (const auto& grant : of.judged.grants) {
         if (!grant.is_written()) {
             GLOVE_CHECK(out.add(grant.target, grant.pin, grant.is_directory()));
             continue;
@@ -140,13 +151,29 @@ struct mount_list {
         GLOVE_TRY(auto mount, files.take_mount(grant));
         out.add_copy(grant, std::move(mount));
     }
-    for (const auto& bundle : bundles) {
+    for (const auto& bundle : of.bundles) {
         GLOVE_CHECK(supervisor::check_unchanged(bundle.object));
         GLOVE_CHECK(out.add(bundle.target_path, bundle.object.file, false));
     }
-    GLOVE_CHECK(check_unchanged(program));
-    GLOVE_CHECK(out.add(program.path, program.pin, false));
+    GLOVE_CHECK(check_unchanged(of.program));
+    GLOVE_CHECK(out.add(of.program.path, of.program.pin, false));
     return std::move(out.mounts);
+}
+
+[[nodiscard]] auto plan_of(const gathered& of, session_filesystems& files)
+    -> result<container::plan> {
+    const auto& launch = *of.judged.chosen->launch;
+    GLOVE_TRY(auto mounts, mounts_of(of, files));
+    GLOVE_TRY(auto scratch, files.take_scratch());
+    container::session_wish wish{.program = of.program.path,
+                                 .arguments = arguments_of(of.program, launch),
+                                 .environment = launch.environment,
+                                 .work_directory = work_directory(of.judged.grants),
+                                 .mounts = std::move(mounts),
+                                 .scratch = std::move(scratch),
+                                 .bridge = {}};
+    if (of.online) wish.bridge = of.online->bridge;
+    return container::make_session_plan(std::move(wish));
 }
 
 [[nodiscard]] auto receipts_of(const std::vector<supervisor::resolved_bundle>& bundles)
@@ -170,23 +197,21 @@ struct mount_list {
 
 } // namespace
 
-auto linux_host::state::check_apart(const judged_plan& judged,
-                                    const std::vector<pinned_path>& read_only,
-                                    const session_program& program) const -> result<> {
+auto linux_host::state::check_apart(const gathered& of) const -> result<> {
     auto paths = places.own_files;
     paths.push_back(places.materialization_root);
     if (places.library_bundle_root) paths.push_back(*places.library_bundle_root);
     for (const auto& secret : has.policy->rules().secret_mounts)
         paths.push_back(secret.source_path);
     GLOVE_TRY(const auto own, own_files::locate(paths));
-    for (const auto& grant : judged.grants)
+    for (const auto& grant : of.judged.grants)
         GLOVE_CHECK(own.check_apart(
             grant.pin, grant.is_written() ? container::access::write : container::access::read,
             "the grant " + grant.alias));
-    for (const auto& one : read_only)
+    for (const auto& one : of.read_only)
         GLOVE_CHECK(own.check_apart(one.source.pin, container::access::read,
                                     "the read-only path " + printable(one.path)));
-    return own.check_apart(program.pin, container::access::read, "the program");
+    return own.check_apart(of.program.pin, container::access::read, "the program");
 }
 
 auto linux_host::state::resolve(const supervisor::session_plan& plan) const
@@ -220,67 +245,66 @@ auto linux_host::state::deadline_of(const session_record& of) const -> nanosecon
     return has.clock->monotonic() + std::chrono::milliseconds{std::min(left, longest_ms)};
 }
 
+auto linux_host::state::gather(const std::string& session_id,
+                               const supervisor::sealed_plan& sealed) const -> result<gathered> {
+    const auto& plan = sealed.plan;
+    gathered out;
+    GLOVE_TRY(out.judged, judge_plan(plan, *has.policy, has.exposures, now_ms()));
+    const auto& launch = *out.judged.chosen->launch;
+    GLOVE_TRY(out.scratch_bytes, scratch_bytes(plan, out.judged.grants));
+    GLOVE_CHECK(check_means(images, out.judged.grants));
+    GLOVE_TRY(out.online, plan_egress(plan, has.policy->rules()));
+    GLOVE_TRY(out.read_only, pin_read_only(launch));
+    GLOVE_TRY(out.program, find_program(launch));
+    GLOVE_CHECK(check_apart(out));
+    GLOVE_TRY(out.bundles, resolve(plan));
+    GLOVE_TRY(out.evaluator, evaluator(session_id, plan));
+    GLOVE_TRY(out.secrets, lend_secrets(plan, has.policy->rules(), leases));
+    GLOVE_TRY(const auto executable, measure(out.program));
+    GLOVE_TRY(out.profile_digest,
+              control::profile_digest(bind({.plan = sealed,
+                                            .launch = launch,
+                                            .program = out.program,
+                                            .executable = executable,
+                                            .grants = out.judged.grants,
+                                            .bundles = out.bundles,
+                                            .secrets = out.secrets,
+                                            .online = out.online ? &*out.online : nullptr,
+                                            .scratch_bytes = out.scratch_bytes})));
+    return out;
+}
+
 auto linux_host::state::prepare(const session_record& of, const supervisor::sealed_plan& sealed)
     -> result<std::unique_ptr<hosted_session>> {
-    const auto& plan = sealed.plan;
+    const auto& limits = sealed.plan.limits;
     const auto deadline = deadline_of(of);
-    GLOVE_TRY(auto judged, judge_plan(plan, *has.policy, has.exposures, now_ms()));
-    const auto& launch = *judged.chosen->launch;
-    GLOVE_TRY(const auto scratch, scratch_bytes(plan, judged.grants));
+    GLOVE_TRY(auto with, gather(of.session_id, sealed));
+    const auto& grants = with.judged.grants;
     session_filesystems files{of, images, *has.clock};
-    GLOVE_CHECK(files.check_means(judged.grants));
-    GLOVE_TRY(auto online, plan_egress(plan, has.policy->rules()));
-    GLOVE_TRY(const auto read_only, pin_read_only(launch));
-    GLOVE_TRY(auto program, find_program(launch));
-    GLOVE_CHECK(check_apart(judged, read_only, program));
-    GLOVE_TRY(const auto found, resolve(plan));
-    GLOVE_TRY(auto eye, evaluator(of.session_id, plan));
-    GLOVE_TRY(auto secrets, lend_secrets(plan, has.policy->rules(), leases));
-    GLOVE_TRY(const auto executable, measure(program));
-    GLOVE_TRY(auto digest, profile_digest(bind({.plan = sealed,
-                                                .launch = launch,
-                                                .program = program,
-                                                .executable = executable,
-                                                .grants = judged.grants,
-                                                .bundles = found,
-                                                .secrets = secrets,
-                                                .online = online ? &*online : nullptr,
-                                                .scratch_bytes = scratch})));
-    GLOVE_TRY(auto group,
-              has.groups->make(of.session_id, {plan.limits.memory_bytes, plan.limits.pids}));
-    GLOVE_CHECK(files.make(scratch, judged.grants, group.entry(), deadline));
-    GLOVE_TRY(auto mounts, mounts_of(judged.grants, read_only, found, program, files));
-    GLOVE_TRY(auto tmpfs, files.take_scratch());
-    std::optional<container::bridge_plan> bridge;
-    if (online) bridge = online->bridge;
-    GLOVE_TRY(auto made,
-              container::make_session_plan({.program = program.path,
-                                            .arguments = arguments_of(program, launch),
-                                            .environment = launch.environment,
-                                            .work_directory = work_directory(judged.grants),
-                                            .mounts = std::move(mounts),
-                                            .scratch = std::move(tmpfs),
-                                            .bridge = std::move(bridge)}));
+    GLOVE_TRY(auto group, has.groups->make(of.session_id, {limits.memory_bytes, limits.pids}));
+    GLOVE_CHECK(files.make(with.scratch_bytes, grants, group.entry(), deadline));
+    GLOVE_TRY(auto plan, plan_of(with, files));
     const auto& place = group.identity();
-    start_binding binding{.launch_profile_digest = digest,
+    start_binding binding{.launch_profile_digest = with.profile_digest,
                           .cgroup = cgroup_identity{.device = place.device, .inode = place.inode},
-                          .filesystem = partitions_of(plan.limits.disk_bytes, judged.grants),
+                          .filesystem = partitions_of(limits.disk_bytes, grants),
                           .managed_runtime = {}};
+    receipt_facts facts{.profile_digest = with.profile_digest,
+                        .backend_id = std::string{backend_name},
+                        .limits = limits,
+                        .library_projections = receipts_of(with.bundles),
+                        .retained_changes = {}};
     return std::make_unique<host_session>(
         means, prepared_session{.session_id = of.session_id,
                                 .binding = std::move(binding),
-                                .facts = {.profile_digest = std::move(digest),
-                                          .backend_id = std::string{backend_name},
-                                          .limits = plan.limits,
-                                          .library_projections = receipts_of(found),
-                                          .retained_changes = {}},
-                                .evaluator = std::move(eye),
-                                .program = std::move(program),
-                                .online = std::move(online),
-                                .secrets = std::move(secrets),
+                                .facts = std::move(facts),
+                                .evaluator = std::move(with.evaluator),
+                                .program = std::move(with.program),
+                                .online = std::move(with.online),
+                                .secrets = std::move(with.secrets),
                                 .group = std::move(group),
                                 .files = std::move(files),
-                                .plan = std::make_unique<container::plan>(std::move(made))});
+                                .plan = std::make_unique<container::plan>(std::move(plan))});
 }
 
 linux_host::linux_host(std::unique_ptr<state> own) : state_{std::move(own)} {}

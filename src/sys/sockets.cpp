@@ -1,3 +1,5 @@
+// Guarantees: what is sent never waits and raises no signal; every descriptor that comes is owned
+// from the moment it is there, closed on exec, and closed when its message is refused.
 #include <cerrno>
 #include <cstring>
 #include <glove/sys/sockets.hpp>

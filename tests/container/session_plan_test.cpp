@@ -82,6 +82,24 @@ TEST(SessionPlan, GlovesOwnPlacesAreNobodysTarget) {
     EXPECT_EQ(said, "");
 }
 
+TEST(SessionPlan, WhatTheSystemDoesNotHaveCannotBeStoodOn) {
+    const auto said = as_service([] {
+        std::string out;
+        for (const auto* target : {"/usr/share/there-is-none", "/usr/share/there/is-none"})
+            if (const auto made = plan_with(target); !told(made).contains("lies in /usr of the"))
+                out += std::string{target} + " " + told(made) + "\n";
+        if (const auto made = plan_with("/usr/share", false); made) out += "a file on /usr/share\n";
+        // What is installed beside it is not the system: it is seen when it was wished.
+        for (const auto* target : {"/opt/there/is-none", "/opt", "/snap/x"})
+            if (const auto made = plan_with(target); !made || entry_of(*made, target) == nullptr)
+                out += std::string{target} + " " + told(made) + "\n";
+        if (const auto made = plan_with("/srv"); !made || entry_of(*made, "/opt") != nullptr)
+            out += "/opt is seen\n";
+        return out;
+    });
+    EXPECT_EQ(said, "");
+}
+
 TEST(SessionPlan, PlacesBesideAndInsideThemAre) {
     const auto said = as_service([] {
         std::string out;

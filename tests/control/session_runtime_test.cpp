@@ -603,6 +603,33 @@ TEST(SessionRuntime, AnotherStartDoesNotWait) {
     EXPECT_EQ(it.host.prepared, 1);
 }
 
+TEST(SessionRuntime, WhatIsBeingPreparedIsNotPreparedAgain) {
+    runtime_scene it;
+    it.open();
+    std::promise<void> is_preparing, goes_on;
+    std::atomic<int> prepared = 0;
+    it.host.dress = [&](puppet&) {
+        if (++prepared > 1) return;
+        is_preparing.set_value();
+        goes_on.get_future().wait();
+    };
+    it.create("one");
+    const auto what = it.authorization("one");
+    auto first = std::async(std::launch::async, [&] { return it->start("start-one", what); });
+    is_preparing.get_future().wait();
+    const auto second = it->start("start-one", what);
+    ASSERT_TRUE(second);
+    EXPECT_EQ(second->state, preparing);
+    it.records.clock.set(what.expires_at_ms); // whoever prepares it finds out, and nobody else
+    std::this_thread::sleep_for(600ms);
+    EXPECT_EQ(it.state_of("one"), preparing);
+    it.records.clock.set(what.expires_at_ms - 1);
+    goes_on.set_value();
+    EXPECT_EQ(first.get()->state, running);
+    EXPECT_EQ(it.host.launches("one"), 1);
+    EXPECT_EQ(prepared, 1);
+}
+
 TEST(SessionRuntime, AStopAndAnEndAtOnce) {
     runtime_scene it;
     int stopped = 0;

@@ -151,18 +151,19 @@ public:
                 exposure_store::open(exposure_file, exposure_policy::freeze(exposed).value(), clock)
                     .value();
         host.reset();
-        auto made = linux_host::open({.policy = &*policy,
-                                      .exposures = exposures.get(),
-                                      .clock = &clock,
-                                      .log = &log,
-                                      .groups = the_groups,
-                                      .launcher = the_launcher},
-                                     {.materialization_root = root,
-                                      .library_bundle_root = library,
-                                      .egress_log = egress_log,
-                                      .own_files = {place / "state"},
-                                      .egress_program = the_programs + "glove-egress",
-                                      .image_program = the_programs + "glove-image"});
+        auto made =
+            linux_host::open({.policy = &*policy,
+                              .exposures = exposures.get(),
+                              .clock = &clock,
+                              .log = &log,
+                              .groups = the_groups,
+                              .launcher = the_launcher},
+                             {.materialization_root = root,
+                              .library_bundle_root = library,
+                              .egress_log = egress_log,
+                              .own_files = {place / "state"},
+                              .egress_program = the_programs + "glove-egress",
+                              .image_program = images_ ? the_programs + "glove-image" : "/none"});
         ASSERT_TRUE(made) << step_of(made);
         host = *std::move(made);
     }
@@ -222,8 +223,11 @@ public:
         return out;
     }
 
+    void without_images() { images_ = false; }
+
 private:
     int keys_ = 0;
+    bool images_ = true; // to try them out takes its time
 };
 
 auto launched(hosted_session& session, const a_clock& clock) -> std::string {
@@ -284,6 +288,7 @@ auto run_once(host_scene& scene, const session_plan& plan) -> ended {
 
 TEST(LinuxHost, RunsASession) {
     host_scene scene;
+    scene.without_images();
     scene.run("echo hello; id -u; pwd; echo $HOME $TMPDIR; tty");
     scene.open();
     const auto before = scene.traces();
@@ -315,6 +320,7 @@ TEST(LinuxHost, RunsASession) {
 
 TEST(LinuxHost, TheSameLaunchHasTheSameDigest) {
     host_scene scene;
+    scene.without_images();
     scene.open();
     const auto digest = [&] {
         auto made = scene.prepare(scene.plan());
@@ -330,6 +336,7 @@ TEST(LinuxHost, TheSameLaunchHasTheSameDigest) {
 
 TEST(LinuxHost, GivesWhatWasGrantedAndNoMore) {
     host_scene scene;
+    scene.without_images();
     scene.run("cd /workspace/exposures; cat proj/README note; (echo x >proj/README) 2>/dev/null "
               "|| echo denied; echo two >site/page && cat site/page; echo new >note; "
               "touch /tmp/a ~/b; ls /workspace");
@@ -412,6 +419,7 @@ TEST(LinuxHost, ARefusalLeavesNothing) {
              s.grant(p, "note", access_kind::ephemeral_write);
              s.grant(p, "site", access_kind::ephemeral_write);
          }},
+        {"files.means", [](auto& s, auto& p) { s.grant(p, "site", access_kind::retained_write); }},
         {"session.target",
          [](auto& s, auto& p) {
              p.grants = std::vector{test::workspace_grant()};
@@ -420,6 +428,7 @@ TEST(LinuxHost, ARefusalLeavesNothing) {
     };
     for (const auto& one : rows) {
         host_scene fresh;
+        fresh.without_images();
         (void)fresh.place.directory("state/inner");
         fresh.open(); // for the exposures
         auto plan = fresh.plan();
@@ -434,6 +443,7 @@ TEST(LinuxHost, ARefusalLeavesNothing) {
 
 TEST(LinuxHost, WhatIsDroppedBeforeItRanLeavesNothing) {
     host_scene scene;
+    scene.without_images();
     scene.open();
     auto plan = scene.plan();
     plan.secret_handles = {"codex-token"};
@@ -455,6 +465,7 @@ TEST(LinuxHost, WhatIsDroppedBeforeItRanLeavesNothing) {
 
 TEST(LinuxHost, ASessionIsKilled) {
     host_scene scene;
+    scene.without_images();
     scene.run("echo begun; sleep 1000");
     scene.open();
     auto made = scene.prepare(scene.plan());
@@ -471,6 +482,7 @@ TEST(LinuxHost, ASessionIsKilled) {
 
 TEST(LinuxHost, ASessionThatIsKilledBeforeItsLaunchDoesNotRun) {
     host_scene scene;
+    scene.without_images();
     scene.open();
     auto made = scene.prepare(scene.plan());
     ASSERT_TRUE(made) << step_of(made);
@@ -480,6 +492,7 @@ TEST(LinuxHost, ASessionThatIsKilledBeforeItsLaunchDoesNotRun) {
 
 TEST(LinuxHost, SecretsAreLentAndTakenBack) {
     host_scene scene;
+    scene.without_images();
     scene.run("cat ~/.codex/auth.json; echo token-2 >~/.codex/new; mv ~/.codex/new "
               "~/.codex/auth.json");
     scene.open();
@@ -505,6 +518,7 @@ TEST(LinuxHost, SecretsAreLentAndTakenBack) {
 
 TEST(LinuxHost, WhatWasHashedIsWhatRuns) {
     host_scene scene;
+    scene.without_images();
     auto launch = test::usual_launch();
     launch.executable_path = scene.place.file("tools/tool", "#!/bin/sh\necho good\n", 0755);
     launch.arguments.clear();
@@ -532,6 +546,7 @@ TEST(LinuxHost, WhatWasHashedIsWhatRuns) {
 
 TEST(LinuxHost, BundlesAreMountedAsTheyWereFetched) {
     host_scene scene;
+    scene.without_images();
     bundle_document document;
     document.source_library_ref = "bafy-codex";
     document.source_manifest_digest = test::digits('a');
@@ -602,6 +617,7 @@ struct one_word {
 
 TEST(LinuxHost, AnOnlineSessionReachesWhatThePolicyNames) {
     host_scene scene;
+    scene.without_images();
     const one_word service;
     const auto port = std::to_string(service.port);
     scene.rules.egress_policies = {{"model-only", {{"localhost", service.port, true}}}};
@@ -794,6 +810,7 @@ public:
     std::unique_ptr<session_runtime> runtime;
 
     service_scene() {
+        scene.without_images();
         scene.rules.resource_profiles[0].pids = 24;
         scene.rules.resource_profiles[0].memory_bytes = 64 * mib;
         scene.rules.resource_profiles[0].disk_bytes = 16 * mib;

@@ -100,7 +100,8 @@ public:
     // A new image and its file system. `entry`: the control group in which a process that serves it
     // runs (session_group::entry); without one it is the service's own. When there is such an image
     // already, it is checked and opened: a copy that was interrupted goes on. Steps: files.image,
-    // files.format, files.check, files.quarantined, files.mount, files.busy.
+    // files.format, files.check, files.quarantined, files.mount, files.busy; files.loop and
+    // files.program of what serves it, files.thread of the machine.
     [[nodiscard]] auto make(std::string_view session_id, std::string_view alias,
                             std::uint64_t bytes, std::optional<sys::fd_ref> entry)
         -> result<opened_image>;
@@ -108,7 +109,7 @@ public:
     // whatever it says of itself, and mended where that loses nothing; what cannot be mended is put
     // under quarantine: it has another name then, and nothing opens it any more. Steps: files.image
     // (errc::not_found), files.check (it could not be), files.quarantined (errc::corrupt),
-    // files.mount, files.busy.
+    // and the others of `make`.
     [[nodiscard]] auto look(std::string_view session_id, std::string_view alias)
         -> result<opened_image>;
     // The name that the copy's record has in `root`.

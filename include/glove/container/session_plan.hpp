@@ -65,7 +65,8 @@ struct session_wish {
     -> result<std::vector<std::string>>;
 
 // Steps: session.target (two with the same target, or one that is, holds or lies in a place that
-// Glove provides itself: /proc, /dev, /run, /etc; or is or holds /tmp, /var/tmp or the home),
+// Glove provides itself: /proc, /dev, /run, /etc; or is or holds /tmp, /var/tmp or the home; or
+// lies in a place of the system that has nothing of its type there; /opt and /snap are none here),
 // session.mount, session.scratch, session.command, session.environment, and those of a plan.
 [[nodiscard]] auto make_session_plan(session_wish wish) -> result<plan>;
 

@@ -7,6 +7,7 @@
 #include <glove/sys/files.hpp>
 #include <glove/sys/spawn.hpp>
 #include <initializer_list>
+#include <iterator>
 #include <unistd.h>
 
 namespace glove::container {
@@ -23,6 +24,24 @@ constexpr int corrected = 1 | 2, uncorrected = 4, operational = 8;
         if (auto path = std::string{directory} + name; ::access(path.c_str(), X_OK) == 0)
             return path;
     return {};
+}
+
+struct means_row {
+    const char* node;
+    const char* without; // what to do when there is no such node
+};
+constexpr means_row rows[] = {{"/dev/loop-control", "as root run: modprobe loop"},
+                              {"/dev/fuse", "as root run: modprobe fuse"}};
+static_assert(std::size(rows) == static_cast<std::size_t>(image_means::fuse) + 1);
+
+// Before anything is started for it.
+[[nodiscard]] auto check_node(image_means means) -> result<> {
+    const auto& row = rows[static_cast<std::size_t>(means)];
+    if (::access(row.node, R_OK | W_OK) == 0) return {};
+    auto problem = fail_os("files.means", errno, row.node);
+    problem.error().code = errc::unsupported;
+    if (problem.error().os == ENOENT) problem.error().remedy = row.without;
+    return problem;
 }
 
 [[nodiscard]] auto missing(const char* name, const char* package) {
@@ -83,6 +102,7 @@ auto find_tools(image_means means, const std::string& helper) -> result<image_to
     if (out.make.empty()) return missing("mke2fs", "e2fsprogs");
     if (out.check.empty()) return missing("e2fsck", "e2fsprogs");
     if (means == image_means::fuse && out.serve.empty()) return missing("fuse2fs", "fuse2fs");
+    GLOVE_CHECK(check_node(means));
     if (out.helper.empty()) {
         GLOVE_TRY(out.helper, sys::find_own_program("glove-image", "files.means"));
     }

@@ -10,7 +10,7 @@
 
 namespace glove::container {
 
-// Absolute paths.
+// What one of the means takes; absolute paths.
 struct image_tools {
     std::string make, check;
     std::string serve;  // of `fuse`
