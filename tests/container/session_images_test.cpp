@@ -727,6 +727,29 @@ TEST_P(ServedImages, AProcessThatHangsHoldsNobody) {
     EXPECT_TRUE(seen || seen.error().step == "files.quarantined") << in_words(seen);
 }
 
+// Of a look, which reads what a session left, even those who wait for its files.
+TEST_P(ServedImages, ALookEndsWhateverTheProcessDoes) {
+    auto files = made();
+    EXPECT_EQ(put(files.content(), "a", "one"), 0);
+    close(files);
+    auto impatient = session_images::open(root, {.only = GetParam(),
+                                                 .program = GLOVE_IMAGE,
+                                                 .patience_with_look = std::chrono::seconds{2}});
+    ASSERT_EQ(in_words(impatient), "good");
+    auto seen = impatient->look("s-1", "work");
+    ASSERT_EQ(in_words(seen), "good");
+    const auto program = servers().program;
+    ASSERT_EQ(::kill(program, SIGSTOP), 0);
+    EXPECT_LT(took([&] { EXPECT_EQ(text_of(seen->files.content(), "a"), "not there"); }),
+              std::chrono::seconds{2 + 2 * slowness()});
+    EXPECT_TRUE(is_gone(program));
+    EXPECT_FALSE(seen->files.close(time, deadline()));
+    auto patient = images->look("s-1", "work");
+    ASSERT_EQ(in_words(patient), "good");
+    EXPECT_EQ(text_of(patient->files.content(), "a"), "one");
+    close(patient->files);
+}
+
 // Before it is anything: whoever gave the group counts all of it.
 TEST_P(ServedImages, EntersTheGroupFirst) {
     test::pipe_ends entry;
