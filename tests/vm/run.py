@@ -2,6 +2,7 @@
 """Runs the CTest tests with the label `vm` in one run of the guest, and ends as they ended.
 
     run.py [--limit SECONDS] [--cold] [--data-disk FILE] [NAME...]      NAME: a part of a test's name
+    run.py --label LABEL --show                                         those of another label, and all that they say
     run.py --prepare                                                    makes the guest, if it is not there
 
 In the guest they run as its ordinary user, who has a user manager, as after a login; those with the label `root`
@@ -23,7 +24,7 @@ from xml.sax.saxutils import escape, quoteattr
 from image import Image, kept_folder
 from machine import CHECKOUT, Disks, Ended, Trouble
 
-LABEL, ROOT_LABEL = "vm", "root"
+ROOT_LABEL = "root"
 BUILD, REPORT = CHECKOUT + "/build/release", CHECKOUT + "/build/reports/vm"
 # Programs that tests start by themselves.
 HELPERS = ("hostile", "consume", "session_groups_guest", "linux_host_guest")
@@ -57,15 +58,15 @@ def list_of(tests, root, limit):
     return "".join(test.line(limit) for test in tests if (ROOT_LABEL in test.labels) == root).encode()
 
 
-def listed_tests(wanted):
+def listed_tests(label, wanted):
     """Without the twins that run as an ordinary user: in the guest, most do."""
-    shown = subprocess.run(["ctest", "--test-dir", BUILD, "--show-only=json-v1", "-L", f"^{LABEL}$"], text=True,
+    shown = subprocess.run(["ctest", "--test-dir", BUILD, "--show-only=json-v1", "-L", f"^{label}$"], text=True,
                            capture_output=True, check=True)
     tests = [Test(one) for one in json.loads(shown.stdout)["tests"] if "command" in one]
     tests = [test for test in tests if not test.name.endswith(".as_user")
              and (not wanted or any(part in test.name for part in wanted))]
     if not tests:
-        raise Trouble(f"no test has the label {LABEL} in {BUILD}: scripts/build release -DGLOVE_TESTS=ON")
+        raise Trouble(f"no test has the label {label} in {BUILD}: scripts/build release -DGLOVE_TESTS=ON")
     return tests
 
 
@@ -78,7 +79,7 @@ def gather(tests, into):
             {"symlinks": True, "dirs_exist_ok": True} if os.path.isdir(path) else {}))
     programs = {word for test in tests for word in test.command if word.startswith(BUILD + "/")}
     for path in (os.path.join(BUILD, "bin"), *sorted(programs), *(os.path.join(BUILD, "tests", name) for name in HELPERS),
-                 *(os.path.join(CHECKOUT, name) for name in ("docs", "scripts", "tests"))):
+                 *(os.path.join(CHECKOUT, name) for name in ("bench", "docs", "scripts", "tests"))):
         if not os.path.exists(path):
             raise Trouble(f"{path} is not built: scripts/build release -DGLOVE_TESTS=ON")
         copy(path)
@@ -121,22 +122,26 @@ def outcomes(results, tests):
     return found
 
 
+def output_bytes(results, name):
+    try:
+        with open(f"{results}/out/{name}.log", "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return b""
+
+
 def output_of(results, name):
     """What a test said, as text that XML can hold."""
-    try:
-        with open(f"{results}/out/{name}.log", encoding="utf-8", errors="replace") as file:
-            text = file.read()
-    except FileNotFoundError:
-        return ""
+    text = output_bytes(results, name).decode("utf-8", "replace")
     return escape("".join(c if c in "\t\n" or " " <= c < "\ufffe" else "?" for c in text))
 
 
-def write_report(results, found):
+def write_report(label, results, found):
     shutil.rmtree(REPORT, ignore_errors=True)
     shutil.copytree(results, REPORT)
     failures = sum(status != 0 for status, _ in found.values())
     with open(os.path.join(REPORT, "results.xml"), "w", encoding="utf-8") as file:
-        file.write(f'<testsuite name="{LABEL}" tests="{len(found)}" failures="{failures}" disabled="0" skipped="0">\n')
+        file.write(f'<testsuite name="{label}" tests="{len(found)}" failures="{failures}" disabled="0" skipped="0">\n')
         for name, (status, took) in found.items():
             state, said = ("fail", output_of(results, name)) if status else ("run", "")
             file.write(f'<testcase name={quoteattr(name)} time="{took}" status="{state}">'
@@ -146,13 +151,16 @@ def write_report(results, found):
 
 
 def run(options):
-    tests = listed_tests(options.names)
+    tests = listed_tests(options.label, options.names)
     image = Image(kept_folder())
     image.prepare(tell)
     with tempfile.TemporaryDirectory(prefix="glove-vm-results.") as results:
         guest_run(image, tests, options, results)
         found = outcomes(results, tests)
-        failures = write_report(results, found)
+        failures = write_report(options.label, results, found)
+        if options.show:
+            for name in found:
+                write_on(output_bytes(results, name))
         with open(results + "/status", encoding="utf-8") as file:
             status = int(file.read())
     tell(f"{len(found) - failures} passed, {failures} failed")
@@ -170,6 +178,8 @@ def main():
     parser.add_argument("--data-disk", metavar="FILE", help="a disk that outlives the machine, mounted at /data there; "
                         "made when there is no such file")
     parser.add_argument("--cold", action="store_true", help="boot instead of resuming the saved boot")
+    parser.add_argument("--label", default="vm", help="of the tests to run; vm if it is not given")
+    parser.add_argument("--show", action="store_true", help="print what each test said")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
