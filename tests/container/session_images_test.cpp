@@ -14,11 +14,13 @@
 #include <gmock/gmock.h>
 #include <iostream>
 #include <iterator>
+#include <linux/fs.h>
 #include <map>
 #include <set>
 #include <sstream>
 #include <support/forked.hpp>
 #include <support/mounter.hpp>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
@@ -165,6 +167,11 @@ TEST_P(Images, TheBytesAreReservedAndTheNameIsTheOnePromised) {
         EXPECT_EQ(::fsync(file.get()), 0);
         EXPECT_EQ(::unlinkat(content_number, "file", 0), 0);
     }
+    (void)test::said_by([&]() -> std::string {
+        ::fstrim_range all{.start = 0, .len = ~0ULL, .minlen = 0};
+        if (sys::drop_capabilities() != 0) return "capabilities";
+        return ::ioctl(content_number, FITRIM, &all) == 0 ? "trimmed" : "refused";
+    });
     close(files);
     look_at();
 }
