@@ -27,6 +27,7 @@ auto first_failure(launcher& by, const plan& of) -> std::string {
         const auto news = launched->process.read_news();
         if (!news) return text_of(news);
         if (*news) return "an end";
+        if (launched->process.take_terminal()) return "all of it was built";
     }
 }
 
