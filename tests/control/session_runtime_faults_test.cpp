@@ -234,9 +234,9 @@ TEST(SessionRuntimeFaults, ARegistryThatFailsAnywhere) {
                 EXPECT_TRUE(eventually([&] { return it.receipt_of("one").has_value(); }));
                 EXPECT_EQ(it.shown("one"), "hello");
             }
-            const bool fired = it.records.disk.fired();
             const bool released = puppet && puppet->released > 0;
             it.close();
+            const bool fired = it.records.disk.fired();
             // Of a record that was not synced, nothing: a torn one is for people to look at.
             it.records.disk.lose_power(it.records.disk.name_states() - 1, survives::nothing);
             it.restart();
