@@ -585,6 +585,59 @@ TEST(LinuxHost, BundlesAreMountedAsTheyWereFetched) {
     EXPECT_EQ(scene.traces(), before);
 }
 
+TEST(LinuxHost, AComparisonIsEvaluatedByItsFixture) {
+    host_scene scene;
+    scene.without_images();
+    bundle_document document;
+    document.source_library_ref = "bafy-codex";
+    document.source_manifest_digest = test::digits('a');
+    document.entries = {{"skill", bundle_kind::skill, sha("# Skill\n"), "# Skill\n"}};
+    const auto bundle = encode(document).value();
+    (void)scene.place.file("library/" + sha(bundle) + ".json", bundle, 0600);
+    scene.run("ls /opt/sage /opt/sage/library-bundles; echo all good; echo done");
+    auto& chosen = scene.rules.runtime_templates[0];
+    chosen.runtime_template_id = std::string{refinement_template_id};
+    chosen.allowed_projection_destinations = {"libraries", "fixtures"};
+    scene.open();
+    auto plan = scene.plan();
+    plan.runtime_template_id = std::string{refinement_template_id};
+    plan.refinement = test::refinement_plan().refinement;
+    auto& wanted = *plan.refinement;
+    wanted.candidate.content_digest = sha(bundle);
+    auto fixture = test::usual_fixture();
+    fixture.candidate_projection_digest = fixture.skill_projection_digest = sha(bundle);
+    fixture.assertions = {termination_cause::exited, 0, {"all good"}, {"panic"}, 200'000};
+    wanted.matched_context_digest =
+        matched_context_digest(fixture, refinement_context_digest(plan).value()).value();
+    fixture.matched_context_digest = wanted.matched_context_digest;
+    const auto text = encode(fixture).value();
+    (void)scene.place.file("library/" + sha(text) + ".json", text, 0600);
+    wanted.fixture.content_digest = sha(text);
+    plan.library_projections = {wanted.fixture, wanted.candidate};
+
+    const auto before = scene.traces();
+    const auto other = scene.host->prepare(scene.record("session-2"), scene.sealed(plan));
+    EXPECT_EQ(step_of(other).substr(0, 13), "fixture.match") << step_of(other);
+    EXPECT_EQ(scene.traces(), before);
+
+    auto made = scene.prepare(plan);
+    ASSERT_TRUE(made) << step_of(made);
+    EXPECT_EQ((*made)->facts().library_projections.size(), 1U);
+    auto eye = (*made)->take_evaluator();
+    ASSERT_TRUE(eye);
+    EXPECT_FALSE((*made)->take_evaluator());
+    ASSERT_EQ(launched(**made, scene.clock), "launched");
+    const auto end = finished(**made, scene.clock);
+    EXPECT_EQ(end.how, exited(0));
+    EXPECT_FALSE(end.shown.contains("fixtures")) << end.shown; // only the service reads it
+    EXPECT_TRUE(end.shown.contains(sha(bundle))) << end.shown;
+    EXPECT_FALSE(end.shown.contains(sha(text))) << end.shown;
+    ASSERT_TRUE(eye->feed(end.shown));
+    const auto evidence = std::move(*eye).finish({termination_cause::exited, 0, 1'000, true});
+    ASSERT_TRUE(evidence) << step_of(evidence);
+    EXPECT_EQ(evidence->status, evidence_status::valid_outcome);
+}
+
 // A service of the host's own loopback that says one word to whoever comes.
 struct one_word {
     sys::unique_fd socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
@@ -759,6 +812,32 @@ TEST(LinuxHostImages, WhatCannotBeToldIsATroubleAndTheImageStays) {
     const auto before = scene.traces();
     scene.host->sweep(*registry.sessions);
     EXPECT_EQ(scene.traces(), before);
+}
+
+TEST(LinuxHostImages, WhatAKilledSessionWroteIsTold) {
+    host_scene scene;
+    scene.run("cd /workspace/exposures; cat note; echo more >>note; echo two >site/page; "
+              "echo begun; sleep 1000");
+    scene.open();
+    auto plan = scene.plan();
+    scene.grant(plan, "note", access_kind::retained_write);
+    scene.grant(plan, "site", access_kind::retained_write);
+    auto made = scene.prepare(plan);
+    ASSERT_TRUE(made) << step_of(made);
+    ASSERT_EQ(launched(**made, scene.clock), "launched");
+    const auto end = finished(**made, scene.clock, [&](const std::string& shown) {
+        if (shown.contains("begun")) EXPECT_TRUE((*made)->kill());
+    });
+    EXPECT_EQ(end.how.what, process_end::how::signaled);
+    EXPECT_EQ(end.shown, "a single file\r\nbegun\r\n");
+    EXPECT_EQ(end.troubles(), "");
+    ASSERT_EQ(end.remains.retained_changes.size(), 2U);
+    for (const auto& one : end.remains.retained_changes) {
+        EXPECT_EQ(one.modified, 1U) << one.exposure_id;
+        EXPECT_EQ(one.created + one.renamed + one.removed, 0U) << one.exposure_id;
+    }
+    EXPECT_EQ(end.remains.retained_changes[0].exposure_id, "note");
+    EXPECT_EQ(end.remains.retained_changes[0].after_bytes, 19U);
 }
 
 TEST(LinuxHostImages, OnlyWhatNobodyWroteIsRemoved) {
