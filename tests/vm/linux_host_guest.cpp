@@ -826,7 +826,7 @@ TEST(LinuxHostImages, WhatAKilledSessionWroteIsTold) {
     ASSERT_TRUE(made) << step_of(made);
     ASSERT_EQ(launched(**made, scene.clock), "launched");
     const auto end = finished(**made, scene.clock, [&](const std::string& shown) {
-        if (shown.contains("begun")) EXPECT_TRUE((*made)->kill());
+        if (shown.contains("begun")) { EXPECT_TRUE((*made)->kill()); }
     });
     EXPECT_EQ(end.how.what, process_end::how::signaled);
     EXPECT_EQ(end.shown, "a single file\r\nbegun\r\n");
