@@ -135,6 +135,8 @@ public:
     void type(std::string_view keys) { test::say(terminal_, keys); }
     [[nodiscard]] auto last_news() -> result<std::optional<ending>> {
         for (;;) {
+            ::pollfd source{process().news().get(), POLLIN, 0};
+            if (::poll(&source, 1, 20'000 * slowness()) != 1) throw std::runtime_error{"no news"};
             auto news = process().read_news();
             if (!news || *news) return news;
         }

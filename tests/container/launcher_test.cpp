@@ -19,6 +19,18 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
+// Why the session of a plan that is not to be started was not.
+auto first_failure(launcher& by, const plan& of) -> std::string {
+    auto launched = by.launch({.plan = &of});
+    if (!launched) return text_of(launched);
+    for (;;) {
+        const auto news = launched->process.read_news();
+        if (!news) return text_of(news);
+        if (*news) return "an end";
+        if (launched->process.take_terminal()) return "all of it was built";
+    }
+}
+
 // --- what a session sees and may do
 
 TEST(Launcher, ASessionRunsAsTheAgentAndItsStatusComesBack) {
@@ -158,6 +170,30 @@ TEST(Launcher, AMountCanStandOnTopOfAnother) {
               }),
               "/workspace:\nkept\nsub\n\n/workspace/sub:\nnote\nof the host\n"
               "sh: 1: cannot create /workspace/kept: Read-only file system\n=512");
+}
+
+TEST(Launcher, AMountDoesNotStandOnALinkThatCameMeanwhile) {
+    EXPECT_EQ(as_service([] {
+                  auto by = good(launcher::start());
+                  grants with;
+                  auto wish = shell_wish("true");
+                  const auto note = sys::unique_fd{
+                      ::open((with.read_place + "/note").c_str(), O_RDONLY | O_CLOEXEC)};
+                  const sys::unique_fd content{
+                      ::openat(with.partition.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+                  wish.mounts.push_back({.target = "/workspace/kept",
+                                         .mount = good(detached_mount(note, access::read))});
+                  wish.mounts.push_back({.target = "/workspace",
+                                         .mount = std::move(with.partition),
+                                         .mode = access::write,
+                                         .directory = true});
+                  auto plan = good(make_session_plan(std::move(wish)));
+                  prepared(::unlinkat(content.get(), "kept", 0) == 0 &&
+                               ::symlinkat("/usr/bin/id", content.get(), "kept") == 0,
+                           "replace");
+                  return first_failure(by, plan);
+              }),
+              "mount.tree: statx for /workspace/kept [" + std::to_string(ENOTDIR) + "] ");
 }
 
 // Two mounts of the one scratch file system that no name leads from one to the other.
@@ -748,13 +784,7 @@ TEST(Launcher, AStepThatIsRefusedIsNamedWithItsPlace) {
                   auto plan = good(make_session_plan(shell_wish("true")));
                   // Its parent is not in the tree.
                   plan.tree.push_back({.path = "/zz/missing/parent"});
-                  auto launched = by.launch({.plan = &plan});
-                  if (!launched) return text_of(launched);
-                  for (;;) {
-                      const auto news = launched->process.read_news();
-                      if (!news) return text_of(news);
-                      if (*news) return std::string{"an end"};
-                  }
+                  return first_failure(by, plan);
               }),
               "mount.tree: openat2 for /zz/missing/parent [2] ");
 }
@@ -767,13 +797,7 @@ TEST(Launcher, AScratchFileSystemThatHasGotSomethingMeanwhileIsRefused) {
                       ::openat(wish.scratch.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
                   auto plan = good(make_session_plan(std::move(wish)));
                   put_file(content, "etc", "");
-                  auto launched = by.launch({.plan = &plan});
-                  if (!launched) return text_of(launched);
-                  for (;;) {
-                      const auto news = launched->process.read_news();
-                      if (!news) return text_of(news);
-                      if (*news) return std::string{"an end"};
-                  }
+                  return first_failure(by, plan);
               }),
               "mount.root: getdents64 [" + std::to_string(ENOTEMPTY) + "] ");
 }

@@ -207,7 +207,12 @@ auto launcher::launch(const session_launch& what) -> result<launched_session> {
     GLOVE_TRY(auto ends, sys::message_channel("launcher.channel"));
     constexpr char one_more = 's';
     const int theirs = ends[1].get();
-    GLOVE_CHECK(send(state_->channel, {&one_more, 1}, {&theirs, 1}));
+    if (auto asked = send(state_->channel, {&one_more, 1}, {&theirs, 1}); !asked) {
+        auto problem = std::move(asked).error();
+        if (is_hang_up(problem.os))
+            problem.remedy = "the launcher has ended: start the service again";
+        return std::unexpected(std::move(problem));
+    }
     ends[1] = {};
     // A keeper that could not be made, or has refused already, has said why.
     if (auto sent = send_launch(ends[0], file, what); !sent && !is_hang_up(sent.error().os))
