@@ -32,8 +32,11 @@ TEST(SessionRuntimeFaults, AStepOfAStartThatFailsLeavesNothing) {
         (void)it.authorization("one");
         const nothing_more was;
         it.steps.fail_at(one.step, 1);
+        bool gone_first = true; // before anything is written about it
+        it.steps.hold_at("mark_failed", [&] { gone_first = it.host.all_dropped(); });
         const auto refused = it.start("one");
         EXPECT_EQ(code_of(refused), "session_start_failed") << one.step;
+        EXPECT_TRUE(gone_first) << one.step;
         EXPECT_EQ(it.state_of("one"), one.left) << one.step;
         EXPECT_EQ(it.records->record("one")->failure_code, one.failure);
         EXPECT_TRUE(it.host.all_dropped());
@@ -231,9 +234,9 @@ TEST(SessionRuntimeFaults, ARegistryThatFailsAnywhere) {
                 EXPECT_TRUE(eventually([&] { return it.receipt_of("one").has_value(); }));
                 EXPECT_EQ(it.shown("one"), "hello");
             }
-            const bool fired = it.records.disk.fired();
             const bool released = puppet && puppet->released > 0;
             it.close();
+            const bool fired = it.records.disk.fired();
             // Of a record that was not synced, nothing: a torn one is for people to look at.
             it.records.disk.lose_power(it.records.disk.name_states() - 1, survives::nothing);
             it.restart();
