@@ -223,7 +223,7 @@ public:
         return out;
     }
 
-    void without_images() { images_ = false; }
+    void without_images(bool without = true) { images_ = !without; }
 
 private:
     int keys_ = 0;
@@ -826,7 +826,9 @@ TEST(LinuxHostImages, WhatAKilledSessionWroteIsTold) {
     ASSERT_TRUE(made) << step_of(made);
     ASSERT_EQ(launched(**made, scene.clock), "launched");
     const auto end = finished(**made, scene.clock, [&](const std::string& shown) {
-        if (shown.contains("begun")) { EXPECT_TRUE((*made)->kill()); }
+        if (shown.contains("begun")) {
+            EXPECT_TRUE((*made)->kill());
+        }
     });
     EXPECT_EQ(end.how.what, process_end::how::signaled);
     EXPECT_EQ(end.shown, "a single file\r\nbegun\r\n");
@@ -888,6 +890,8 @@ public:
     std::optional<registry_scene> registry;
     std::unique_ptr<session_runtime> runtime;
 
+    std::function<void(session_plan&)> also;
+
     service_scene() {
         scene.without_images();
         scene.rules.resource_profiles[0].pids = 24;
@@ -910,7 +914,9 @@ public:
                                            .log = &scene.log},
                                           {.launch_time = patience})
                       .value();
-        const auto sealed = scene.sealed(scene.plan());
+        auto plan = scene.plan();
+        if (also) also(plan);
+        const auto sealed = scene.sealed(plan);
         EXPECT_TRUE(registry->sessions->create(
             "create-" + id, {id, sealed.digests.controller, sealed.text},
             [&](const create_session&) -> answer<sealed_plan> { return sealed; }));
@@ -966,6 +972,26 @@ TEST(LinuxHostRuntime, EachLimitIsHeldAndItsTwinIsNot) {
     EXPECT_EQ(of.cause_of("memory", "x=$(head -c 200000000 /dev/zero | tr '\\0' x); sleep 100"),
               "memory_limit");
     EXPECT_EQ(of.cause_of("left", "exit 7"), "exited");
+}
+
+// The kernel ends everything in the group, what serves the image included.
+TEST(LinuxHostRuntime, MemoryThatRunsOutDoesNotHideBehindAnImage) {
+    service_scene of;
+    of.scene.without_images(false);
+    of.scene.rules.resource_profiles[0].disk_bytes = 128 * mib;
+    of.also = [&](session_plan& plan) {
+        of.scene.grant(plan, "site", access_kind::retained_write);
+    };
+    const auto receipt =
+        of.receipt_of("session-1", "echo two >/workspace/exposures/site/page; "
+                                   "x=$(head -c 200000000 /dev/zero | tr '\\0' x); sleep 100");
+    ASSERT_TRUE(receipt);
+    EXPECT_EQ(to_string(receipt->cause), "memory_limit") << of.scene.log.text();
+    // Whatever fuse2fs had not written yet is gone; what there is is told or said not to be.
+    const auto told =
+        of.scene.host->retained(*of.registry->sessions)->changes("session-1", "site", 0, 10);
+    EXPECT_EQ(told.has_value(), receipt->retained_changes.size() == 1)
+        << (told ? *told : test::why(told)) << of.scene.log.text();
 }
 
 } // namespace
