@@ -119,6 +119,7 @@ auto session_filesystem::state::await_release(const sys::clock& time, nanosecond
 
 auto session_filesystem::state::close(const sys::clock& time, nanoseconds deadline) -> result<> {
     auto synced = sync(time, deadline);
+    lifetime.reset(); // nobody may signal what is being reaped
     auto released = await_release(time, deadline);
     server.reset();
     const bool durable = !image || ::fsync(image.get()) == 0;

@@ -46,6 +46,7 @@ struct session_filesystem::state {
     sys::unique_fd image = {}; // its lock
     std::string loop = {};
     std::optional<image_process> server = {};
+    std::unique_ptr<watchdog> lifetime = {}; // over `server`
     std::unique_ptr<use_watch> watch = {};
 
     [[nodiscard]] auto look() -> std::optional<result<room>>;

@@ -32,6 +32,7 @@ struct place {
     sys::unique_fd root;
     image_means means{};
     image_tools tools;
+    std::chrono::nanoseconds patience_with_look{};
 };
 
 [[nodiscard]] auto refuse_name(std::string_view session_id, std::string_view alias) {
@@ -206,6 +207,9 @@ struct session_images::state {
         if (files->server) {
             GLOVE_TRY(files->watch, use_watch::over(files->content));
         }
+        if (files->server && what == wish::look) {
+            GLOVE_TRY(files->lifetime, watchdog::over(*files->server, at.patience_with_look));
+        }
         return session_filesystem{std::move(files)};
     }
 
@@ -287,6 +291,7 @@ auto session_images::open(const std::string& root, const image_options& how)
         auto own = std::make_unique<state>();
         GLOVE_TRY(own->at.root, open_root(root));
         own->at.means = means;
+        own->at.patience_with_look = how.patience_with_look;
         auto tools = find_tools(means, how.program);
         auto tried = tools ? result<>{} : std::unexpected(tools.error());
         if (tools) {

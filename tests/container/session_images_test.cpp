@@ -14,11 +14,13 @@
 #include <gmock/gmock.h>
 #include <iostream>
 #include <iterator>
+#include <linux/fs.h>
 #include <map>
 #include <set>
 #include <sstream>
 #include <support/forked.hpp>
 #include <support/mounter.hpp>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
@@ -165,6 +167,11 @@ TEST_P(Images, TheBytesAreReservedAndTheNameIsTheOnePromised) {
         EXPECT_EQ(::fsync(file.get()), 0);
         EXPECT_EQ(::unlinkat(content_number, "file", 0), 0);
     }
+    (void)test::said_by([&]() -> std::string {
+        ::fstrim_range all{.start = 0, .len = ~0ULL, .minlen = 0};
+        if (sys::drop_capabilities() != 0) return "capabilities";
+        return ::ioctl(content_number, FITRIM, &all) == 0 ? "trimmed" : "refused";
+    });
     close(files);
     look_at();
 }
@@ -725,6 +732,29 @@ TEST_P(ServedImages, AProcessThatHangsHoldsNobody) {
     EXPECT_TRUE(is_gone(processes.program));
     const auto seen = images->look("s-1", "work");
     EXPECT_TRUE(seen || seen.error().step == "files.quarantined") << in_words(seen);
+}
+
+// Of a look, which reads what a session left, even those who wait for its files.
+TEST_P(ServedImages, ALookEndsWhateverTheProcessDoes) {
+    auto files = made();
+    EXPECT_EQ(put(files.content(), "a", "one"), 0);
+    close(files);
+    auto impatient = session_images::open(root, {.only = GetParam(),
+                                                 .program = GLOVE_IMAGE,
+                                                 .patience_with_look = std::chrono::seconds{2}});
+    ASSERT_EQ(in_words(impatient), "good");
+    auto seen = impatient->look("s-1", "work");
+    ASSERT_EQ(in_words(seen), "good");
+    const auto program = servers().program;
+    ASSERT_EQ(::kill(program, SIGSTOP), 0);
+    EXPECT_LT(took([&] { EXPECT_EQ(text_of(seen->files.content(), "a"), "not there"); }),
+              std::chrono::seconds{2 + 2 * slowness()});
+    EXPECT_TRUE(is_gone(program));
+    EXPECT_FALSE(seen->files.close(time, deadline()));
+    auto patient = images->look("s-1", "work");
+    ASSERT_EQ(in_words(patient), "good");
+    EXPECT_EQ(text_of(patient->files.content(), "a"), "one");
+    close(patient->files);
 }
 
 // Before it is anything: whoever gave the group counts all of it.

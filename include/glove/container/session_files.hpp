@@ -80,6 +80,9 @@ struct opened_image {
 struct image_options {
     std::optional<image_means> only = {}; // the first that works when there is none
     std::string program = {};             // of glove-image; the installed one when it is empty
+    // How long a look may last that a process serves: the process was told what to serve by a
+    // session, and may never answer. Then whoever waits for it gets an error.
+    std::chrono::nanoseconds patience_with_look = std::chrono::minutes{15};
 };
 
 // The images beneath one directory, the materialization root, which is the caller's alone. Any

@@ -4,17 +4,22 @@
 // Guarantees: it enters the control group that it was given before it does anything else. What the
 // program has is the image and, if it serves it, the kernel's questions, both as descriptors: no
 // other file but the system's programs and libraries, no network, no privilege, no way to make the
-// image larger. It ends with the program, and the program with it.
+// image larger or to give back what it takes on the disk. It ends with the program, and the program
+// with it.
 #include "container/image/image_protocol.hpp"
+#include "sys/seccomp.hpp"
 #include "sys/syscalls.hpp"
 #include <csignal>
 #include <fcntl.h>
 #include <glove/container/launch.hpp>
 #include <glove/sys/clock.hpp>
 #include <glove/sys/files.hpp>
+#include <iterator>
 #include <linux/close_range.h>
+#include <linux/filter.h>
 #include <optional>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -64,6 +69,26 @@ void say(const error& problem) {
     return {};
 }
 
+// A hole would be room that was reserved and is not any more: whoever is in a session can ask
+// fuse2fs for it (FITRIM). Both programs do without the call.
+[[nodiscard]] auto forbid_holes() -> result<> {
+    constexpr std::uint32_t refused = SECCOMP_RET_ERRNO | EOPNOTSUPP;
+    ::sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(::seccomp_data, arch)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, sys::seccomp::machine, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(::seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fallocate, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, refused),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const ::sock_fprog program{static_cast<unsigned short>(std::size(code)), code};
+    if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+        return fail_os("image.filter");
+    return {};
+}
+
 struct job {
     std::string_view name;
     std::vector<std::string> arguments;
@@ -92,8 +117,6 @@ char nothing_to_hide[1]; // this program's arguments are no secret
     profile wish;
     wish.argv = what.arguments;
     wish.network = network_tier::sealed;
-    // A hole would be room that was reserved and is not any more.
-    wish.environment = {{"UNIX_IO_NOZEROOUT", "1"}};
     wish.limits.scratch_bytes = 1UL << 20U;
     GLOVE_TRY(perimeter, make_plan(wish));
     GLOVE_TRY(const auto open_files, raise_open_files());
@@ -151,6 +174,7 @@ enum class heard : std::uint8_t { news, service_gone, nothing };
     const auto what = job_of(name, with, given);
     if (!what) return fail(errc::invalid_input, "image.job", std::string{name});
     GLOVE_CHECK(hold_size(given.image));
+    GLOVE_CHECK(forbid_holes());
     plan perimeter;
     GLOVE_TRY(auto program, start(*what, perimeter));
     given.fuse = {}; // or the kernel waits for answers when the program has ended
