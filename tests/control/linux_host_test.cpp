@@ -12,7 +12,9 @@
 #include <gtest/gtest.h>
 #include <sstream>
 #include <support/folder.hpp>
+#include <support/forked.hpp>
 #include <support/memory_storage.hpp>
+#include <sys/mount.h>
 
 namespace {
 
@@ -233,6 +235,35 @@ TEST(HostOwnFiles, AreNeverSeenUnderAnyName) {
     const auto pin = opened(state);
     const auto told = own.check_apart(pin, read, "the grant x");
     EXPECT_NE(told.error().detail.find("the grant x"), std::string::npos);
+}
+
+// A bind mount gives what is Glove's own a name that says nothing of it.
+TEST(HostOwnFiles, AreKnownByWhatTheyAre) {
+    const test::folder place;
+    const auto holder = place.directory("holder");
+    const auto state = place.directory("holder/state", 0700);
+    (void)place.directory("holder/state/inner");
+    const auto elsewhere = place.directory("projects/elsewhere");
+    const auto beside = place.directory("projects/beside");
+    const auto said = test::said_by([&] {
+        test::enter_root("/"); // a user namespace, for an ordinary user
+        test::prepared(::unshare(CLONE_NEWNS) == 0, "unshare");
+        test::prepared(::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0,
+                       "private");
+        const auto own = own_files::locate({state}).value();
+        const auto check = [&](const std::string& path) {
+            const auto pin = opened(path);
+            return step_of(own.check_apart(pin, container::access::read, "x")) + "\n";
+        };
+        auto out = check(elsewhere);
+        test::prepared(::mount(state.c_str(), elsewhere.c_str(), nullptr, MS_BIND, nullptr) == 0,
+                       "mount");
+        out += check(elsewhere) + check(elsewhere + "/inner") + check(beside);
+        test::prepared(::mount(holder.c_str(), beside.c_str(), nullptr, MS_BIND, nullptr) == 0,
+                       "mount");
+        return out + check(beside);
+    });
+    EXPECT_EQ(said, "none\nprepare.own_files\nprepare.own_files\nnone\nprepare.own_files\n");
 }
 
 TEST(HostOwnFiles, WhatHasNoNameAnyMoreIsRefused) {

@@ -223,7 +223,7 @@ public:
         return out;
     }
 
-    void without_images() { images_ = false; }
+    void without_images(bool without = true) { images_ = !without; }
 
 private:
     int keys_ = 0;
@@ -585,6 +585,59 @@ TEST(LinuxHost, BundlesAreMountedAsTheyWereFetched) {
     EXPECT_EQ(scene.traces(), before);
 }
 
+TEST(LinuxHost, AComparisonIsEvaluatedByItsFixture) {
+    host_scene scene;
+    scene.without_images();
+    bundle_document document;
+    document.source_library_ref = "bafy-codex";
+    document.source_manifest_digest = test::digits('a');
+    document.entries = {{"skill", bundle_kind::skill, sha("# Skill\n"), "# Skill\n"}};
+    const auto bundle = encode(document).value();
+    (void)scene.place.file("library/" + sha(bundle) + ".json", bundle, 0600);
+    scene.run("ls /opt/sage /opt/sage/library-bundles; echo all good; echo done");
+    auto& chosen = scene.rules.runtime_templates[0];
+    chosen.runtime_template_id = std::string{refinement_template_id};
+    chosen.allowed_projection_destinations = {"libraries", "fixtures"};
+    scene.open();
+    auto plan = scene.plan();
+    plan.runtime_template_id = std::string{refinement_template_id};
+    plan.refinement = test::refinement_plan().refinement;
+    auto& wanted = *plan.refinement;
+    wanted.candidate.content_digest = sha(bundle);
+    auto fixture = test::usual_fixture();
+    fixture.candidate_projection_digest = fixture.skill_projection_digest = sha(bundle);
+    fixture.assertions = {termination_cause::exited, 0, {"all good"}, {"panic"}, 200'000};
+    wanted.matched_context_digest =
+        matched_context_digest(fixture, refinement_context_digest(plan).value()).value();
+    fixture.matched_context_digest = wanted.matched_context_digest;
+    const auto text = encode(fixture).value();
+    (void)scene.place.file("library/" + sha(text) + ".json", text, 0600);
+    wanted.fixture.content_digest = sha(text);
+    plan.library_projections = {wanted.fixture, wanted.candidate};
+
+    const auto before = scene.traces();
+    const auto other = scene.host->prepare(scene.record("session-2"), scene.sealed(plan));
+    EXPECT_EQ(step_of(other).substr(0, 13), "fixture.match") << step_of(other);
+    EXPECT_EQ(scene.traces(), before);
+
+    auto made = scene.prepare(plan);
+    ASSERT_TRUE(made) << step_of(made);
+    EXPECT_EQ((*made)->facts().library_projections.size(), 1U);
+    auto eye = (*made)->take_evaluator();
+    ASSERT_TRUE(eye);
+    EXPECT_FALSE((*made)->take_evaluator());
+    ASSERT_EQ(launched(**made, scene.clock), "launched");
+    const auto end = finished(**made, scene.clock);
+    EXPECT_EQ(end.how, exited(0));
+    EXPECT_FALSE(end.shown.contains("fixtures")) << end.shown; // only the service reads it
+    EXPECT_TRUE(end.shown.contains(sha(bundle))) << end.shown;
+    EXPECT_FALSE(end.shown.contains(sha(text))) << end.shown;
+    ASSERT_TRUE(eye->feed(end.shown));
+    const auto evidence = std::move(*eye).finish({termination_cause::exited, 0, 1'000, true});
+    ASSERT_TRUE(evidence) << step_of(evidence);
+    EXPECT_EQ(evidence->status, evidence_status::valid_outcome);
+}
+
 // A service of the host's own loopback that says one word to whoever comes.
 struct one_word {
     sys::unique_fd socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
@@ -761,6 +814,34 @@ TEST(LinuxHostImages, WhatCannotBeToldIsATroubleAndTheImageStays) {
     EXPECT_EQ(scene.traces(), before);
 }
 
+TEST(LinuxHostImages, WhatAKilledSessionWroteIsTold) {
+    host_scene scene;
+    scene.run("cd /workspace/exposures; cat note; echo more >>note; echo two >site/page; "
+              "echo begun; sleep 1000");
+    scene.open();
+    auto plan = scene.plan();
+    scene.grant(plan, "note", access_kind::retained_write);
+    scene.grant(plan, "site", access_kind::retained_write);
+    auto made = scene.prepare(plan);
+    ASSERT_TRUE(made) << step_of(made);
+    ASSERT_EQ(launched(**made, scene.clock), "launched");
+    const auto end = finished(**made, scene.clock, [&](const std::string& shown) {
+        if (shown.contains("begun")) {
+            EXPECT_TRUE((*made)->kill());
+        }
+    });
+    EXPECT_EQ(end.how.what, process_end::how::signaled);
+    EXPECT_EQ(end.shown, "a single file\r\nbegun\r\n");
+    EXPECT_EQ(end.troubles(), "");
+    ASSERT_EQ(end.remains.retained_changes.size(), 2U);
+    for (const auto& one : end.remains.retained_changes) {
+        EXPECT_EQ(one.modified, 1U) << one.exposure_id;
+        EXPECT_EQ(one.created + one.renamed + one.removed, 0U) << one.exposure_id;
+    }
+    EXPECT_EQ(end.remains.retained_changes[0].exposure_id, "note");
+    EXPECT_EQ(end.remains.retained_changes[0].after_bytes, 19U);
+}
+
 TEST(LinuxHostImages, OnlyWhatNobodyWroteIsRemoved) {
     host_scene scene;
     scene.open();
@@ -809,6 +890,8 @@ public:
     std::optional<registry_scene> registry;
     std::unique_ptr<session_runtime> runtime;
 
+    std::function<void(session_plan&)> also;
+
     service_scene() {
         scene.without_images();
         scene.rules.resource_profiles[0].pids = 24;
@@ -831,7 +914,9 @@ public:
                                            .log = &scene.log},
                                           {.launch_time = patience})
                       .value();
-        const auto sealed = scene.sealed(scene.plan());
+        auto plan = scene.plan();
+        if (also) also(plan);
+        const auto sealed = scene.sealed(plan);
         EXPECT_TRUE(registry->sessions->create(
             "create-" + id, {id, sealed.digests.controller, sealed.text},
             [&](const create_session&) -> answer<sealed_plan> { return sealed; }));
@@ -887,6 +972,26 @@ TEST(LinuxHostRuntime, EachLimitIsHeldAndItsTwinIsNot) {
     EXPECT_EQ(of.cause_of("memory", "x=$(head -c 200000000 /dev/zero | tr '\\0' x); sleep 100"),
               "memory_limit");
     EXPECT_EQ(of.cause_of("left", "exit 7"), "exited");
+}
+
+// The kernel ends everything in the group, what serves the image included.
+TEST(LinuxHostRuntime, MemoryThatRunsOutDoesNotHideBehindAnImage) {
+    service_scene of;
+    of.scene.without_images(false);
+    of.scene.rules.resource_profiles[0].disk_bytes = 128 * mib;
+    of.also = [&](session_plan& plan) {
+        of.scene.grant(plan, "site", access_kind::retained_write);
+    };
+    const auto receipt =
+        of.receipt_of("session-1", "echo two >/workspace/exposures/site/page; "
+                                   "x=$(head -c 200000000 /dev/zero | tr '\\0' x); sleep 100");
+    ASSERT_TRUE(receipt);
+    EXPECT_EQ(to_string(receipt->cause), "memory_limit") << of.scene.log.text();
+    // Whatever fuse2fs had not written yet is gone; what there is is told or said not to be.
+    const auto told =
+        of.scene.host->retained(*of.registry->sessions)->changes("session-1", "site", 0, 10);
+    EXPECT_EQ(told.has_value(), receipt->retained_changes.size() == 1)
+        << (told ? *told : test::why(told)) << of.scene.log.text();
 }
 
 } // namespace

@@ -9,6 +9,7 @@
 #include <glove/container/session_files.hpp>
 #include <glove/container/session_groups.hpp>
 #include <glove/control/resource_meter.hpp>
+#include <utility>
 
 namespace glove::control {
 
