@@ -44,9 +44,15 @@ class Session:
                 os.execvpe(self.command[0], self.command, {"PATH": "/usr/bin:/bin", "TERM": "xterm", "PS1": "$ "})
             finally:
                 os._exit(99)
+        # Until then it has no foreground, and what is sent there would be for our own group.
+        if not wait_until(lambda: os.tcgetpgrp(self.master) == self.pid or self.has_ended()):
+            raise RuntimeError("the program did not get its terminal")
         self.view.update(state="running", profile_digest="e" * 64)
-        self.thread = threading.Thread(target=self.follow, args=(at_end,))
+        self.thread = threading.Thread(target=self.follow, args=(at_end,), daemon=True)
         self.thread.start()
+
+    def has_ended(self):
+        return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
     def show(self, data):
         """What the terminal shows; only the newest bytes are kept."""
@@ -81,7 +87,7 @@ class Session:
         return struct.unpack("4H", fcntl.ioctl(self.master, termios.TIOCGWINSZ, bytes(8)))[:2]
 
     def kill(self):
-        if self.pid is not None and self.thread.is_alive():
+        if self.thread is not None and self.thread.is_alive():
             os.kill(self.pid, signal.SIGKILL)
             self.thread.join()
 
@@ -105,7 +111,7 @@ class StandIn:
         self.socket.bind(os.path.join(folder, "gloved.sock"))
         os.chmod(os.path.join(folder, "gloved.sock"), 0o600)
         self.socket.listen(64)
-        self.thread = threading.Thread(target=self.serve)
+        self.thread = threading.Thread(target=self.serve, daemon=True)
         self.thread.start()
 
     def session(self, name, command=("sh",), **more):
@@ -131,9 +137,9 @@ class StandIn:
         return b"".join(bytes(payload["bytes"]) for payload in self.of("write_stdin"))
 
     def close(self):
+        self.stop_listening()  # first: it may just be starting one
         for one in self.sessions.values():
             one.kill()
-        self.stop_listening()
 
     def stop_listening(self):
         if self.thread.is_alive():
@@ -246,7 +252,10 @@ class StandIn:
 
     def signal(self, payload):
         one = self.live(payload, "session_signal_failed")
-        os.killpg(os.tcgetpgrp(one.master), SIGNALS[payload["signal"]])
+        group = os.tcgetpgrp(one.master)
+        if group <= 1:  # nobody's, or our own
+            raise Refusal("session_signal_failed")
+        os.killpg(group, SIGNALS[payload["signal"]])
         return self.acknowledged(payload)
 
     def stop_session(self, payload):

@@ -22,7 +22,7 @@ constexpr std::array mends{
     mend{"deadline_exceeded", "give it more time with --timeout; and compare the clocks"},
     mend{"method_not_found", "the service was started without what this needs: gloved --help"},
     mend{"invalid_authorization",
-         "a session starts within its plan's time: glove session status NAME; else create another"},
+         "the approval or the plan has expired: start it without --request-key, or create another"},
     mend{"invalid_session_state", "what it may do depends on its state: glove session status NAME"},
     mend{"session_start_failed", "the log says why: journalctl --user -u sage-gloved.service"},
     mend{"session_stop_failed", "only one that runs is stopped: glove session status NAME"},
