@@ -67,6 +67,17 @@ template<class I> void append_integer(std::string& out, I integer) {
 } // namespace
 
 void append_quoted(std::string& out, std::string_view text) {
+    const char* const end = text.data() + text.size();
+    if (strings::plain_end(text.data(), end) == end) { // mostly
+        const auto before = out.size();
+        out.resize_and_overwrite(before + text.size() + 2, [&](char* room, std::size_t size) {
+            room[before] = '"';
+            std::copy(text.begin(), text.end(), room + before + 1);
+            room[size - 1] = '"';
+            return size;
+        });
+        return;
+    }
     out += '"';
     quote(
         text, [&](std::string_view part) { out += part; },
