@@ -1,3 +1,5 @@
+// Members as a tree, of slices that an outline has accepted: nothing is judged here a second time,
+// and a literal member is not even looked at.
 #include "control/literal_members.hpp"
 #include <glove/wire/json.hpp>
 #include <string>
