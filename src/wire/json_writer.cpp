@@ -70,11 +70,13 @@ void append_quoted(std::string& out, std::string_view text) {
     const char* const end = text.data() + text.size();
     if (strings::plain_end(text.data(), end) == end) { // mostly
         const auto before = out.size();
-        out.resize_and_overwrite(before + text.size() + 2, [&](char* room, std::size_t size) {
+        const auto after = before + text.size() + 2;
+        // The room may be larger than what was asked for (libstdc++ 12).
+        out.resize_and_overwrite(after, [&](char* room, std::size_t) {
             room[before] = '"';
             std::copy(text.begin(), text.end(), room + before + 1);
-            room[size - 1] = '"';
-            return size;
+            room[after - 1] = '"';
+            return after;
         });
         return;
     }
