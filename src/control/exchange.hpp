@@ -54,6 +54,9 @@ public:
     void end_work(std::string answer, time now);
     [[nodiscard]] auto write_some() -> outcome;
 
+    // The client knows the end of its answer by this. Nobody may watch the socket any more.
+    void close() noexcept { socket_ = {}; }
+
     [[nodiscard]] auto socket() const noexcept -> sys::fd_ref { return socket_; }
     [[nodiscard]] auto at() const noexcept -> step { return step_; }
     [[nodiscard]] auto deadline() const noexcept -> time { return deadline_; }

@@ -291,7 +291,7 @@ auto service::look_at(std::string_view text, const arrival& when) -> glance {
     const auto members = outline.inside(*params);
     const auto at = std::ranges::find(members, "deadline_ms", &wire::json::slice::name);
     if (at == members.end()) return {};
-    const auto deadline_ms = wire::json::read(at->text);
+    const auto deadline_ms = wire::json::make_number(at->text);
     if (!deadline_ms) return {};
     std::uint64_t ms = 0;
     if (!wire::integer{}.read(*deadline_ms, ms, {})) return {};

@@ -33,6 +33,44 @@ constexpr auto tagged_fields = wire::table(
     return chained_receipt{*std::move(in.refinement)};
 }
 
+// A receipt, and whether its text is the one that `encode` makes of it.
+struct read_receipt {
+    chained_receipt receipt;
+    bool is_as_encoded = false;
+};
+
+constexpr wire::json::limits record_limits{.bytes = journal::receipts.most.record_bytes};
+
+[[nodiscard]] auto read_text(std::string_view payload) -> result<read_receipt> {
+    read_receipt out;
+    // The fields of an old one have no kind, and each of the others has one.
+    if (auto old = wire::take_text(payload, resource_envelope_fields, record_limits)) {
+        out.receipt = {.envelope = std::move(old->data), .bare = true};
+        out.is_as_encoded = old->is_as_encoded;
+        return out;
+    }
+    if (auto taken = wire::take_text(payload, tagged_fields, record_limits)) {
+        GLOVE_TRY(out.receipt, untagged(std::move(taken->data)));
+        out.is_as_encoded = taken->is_as_encoded;
+        return out;
+    }
+    GLOVE_TRY(const auto tree, wire::json::read(payload, record_limits));
+    if (tree.find("kind") != nullptr) {
+        GLOVE_TRY(auto in, wire::decode(tree, tagged_fields));
+        GLOVE_TRY(out.receipt, untagged(std::move(in)));
+    } else {
+        GLOVE_TRY(out.receipt.envelope, wire::decode(tree, resource_envelope_fields));
+        out.receipt.bare = true;
+    }
+    GLOVE_TRY(const auto canonical, encode(out.receipt));
+    out.is_as_encoded = canonical == payload;
+    return out;
+}
+
+[[nodiscard]] auto check_rules_of(const chained_receipt& of) -> result<> {
+    return std::visit([](const auto& e) { return check_rules(e, wire::place{}); }, of.envelope);
+}
+
 } // namespace
 
 auto encode(const chained_receipt& what) -> result<std::string> {
@@ -48,26 +86,16 @@ auto encode(const chained_receipt& what) -> result<std::string> {
         out.kind = refinement_kind;
         out.refinement = std::get<refinement_envelope>(what.envelope);
     }
-    GLOVE_CHECK(
-        std::visit([](const auto& e) { return check_rules(e, wire::place{}); }, what.envelope));
+    GLOVE_CHECK(check_rules_of(what));
     return wire::encode(out, tagged_fields);
 }
 
 auto decode_chained_receipt(std::string_view payload) -> result<chained_receipt> {
-    GLOVE_TRY(const auto tree,
-              wire::json::read(payload, {.bytes = journal::receipts.most.record_bytes}));
-    chained_receipt out;
-    if (tree.find("kind") != nullptr) {
-        GLOVE_TRY(auto in, wire::decode(tree, tagged_fields));
-        GLOVE_TRY(out, untagged(std::move(in)));
-    } else {
-        GLOVE_TRY(out.envelope, wire::decode(tree, resource_envelope_fields));
-        out.bare = true;
-    }
-    GLOVE_TRY(const auto canonical, encode(out));
-    if (canonical != payload)
+    GLOVE_TRY(auto read, read_text(payload));
+    GLOVE_CHECK(check_rules_of(read.receipt));
+    if (!read.is_as_encoded)
         return fail(errc::corrupt, "receipt.form", "the record is not in its canonical form");
-    return out;
+    return std::move(read.receipt);
 }
 
 auto receipt_codec::decode(std::string_view payload) const -> result<chained_receipt> {

@@ -54,6 +54,18 @@ struct metrics_rule {
         }
         return {};
     }
+    [[nodiscard]] auto take(wire::json::cursor& in, metrics& out) const -> bool {
+        out.clear();
+        if (!in.enter_object()) return false;
+        for (std::string_view name; in.next_member(name);) {
+            if (!out.empty() && out.rbegin()->first >= name) in.is_not_as_written();
+            const auto [at, is_new] = out.try_emplace(std::string{name});
+            if (!is_new || out.size() > most_metrics || !check_name(at->first, {}) ||
+                !any_number.take(in, at->second))
+                return false;
+        }
+        return !in.broken();
+    }
     void write(wire::json::writer& out, const metrics& in) const {
         out.begin_object();
         for (const auto& [name, number] : in) out.member(name, number);

@@ -82,7 +82,9 @@ struct server::state {
     void work(exchange& one) {
         try {
             one.end_work(answers.answer_to(one.body(), one.arrived()), clock.monotonic());
-            (void)one.write_some(); // mostly all of it; the loop does the rest
+            // Mostly all of it, and then the client need not wait for the loop; else the loop goes
+            // on.
+            if (one.write_some() == outcome::done) one.close();
         } catch (const std::exception& thrown) {
             log.write({.name = "request.failed", .text = thrown.what()});
             one.end_work({}, clock.monotonic());

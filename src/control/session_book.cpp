@@ -100,7 +100,7 @@ auto session_book::judge(const record& what) const -> result<verdict> {
     return known ? judge_step(what, *known) : judge_intent(what);
 }
 
-void session_book::note(const record& what, const verdict& how) {
+void session_book::note(record what, const verdict& how) {
     keys_.emplace(what.idempotency_key, kept_key{what.operation, what.request_digest,
                                                  what.session_id, what.state, what.sequence});
     if (what.intent) return note_intent(what, how);
@@ -108,8 +108,8 @@ void session_book::note(const record& what, const verdict& how) {
     if (what.state == session_state::created) kept.plan = how.plan;
     else by_end_.erase({over_at(kept.now), what.session_id});
     if (!is_terminal(what.state)) by_end_.emplace(over_at(what), what.session_id);
-    kept.now = what;
     kept.records.push_back(what.sequence);
+    kept.now = std::move(what);
 }
 
 void session_book::forget_but(const keeping& kept) {

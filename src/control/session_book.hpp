@@ -65,7 +65,7 @@ public:
     // May this record follow? Steps: registry.key, registry.transition, registry.plan,
     // registry.session, registry.intent.
     [[nodiscard]] auto judge(const session_record& what) const -> result<verdict>;
-    void note(const session_record& what, const verdict& how);
+    void note(session_record what, const verdict& how);
     void forget_but(const keeping& kept);
 
     [[nodiscard]] auto session(std::string_view id) const -> const kept_session*;

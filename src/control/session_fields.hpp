@@ -74,6 +74,9 @@ template<auto Member, auto Rule> [[nodiscard]] consteval auto process_row(std::s
                   const wire::place& at) -> result<> {
         return Rule.read(in, to.process.*Member, at);
     };
+    out.take = [](wire::json::cursor& in, session_record& to) {
+        return Rule.take(in, to.process.*Member);
+    };
     out.check = [](const session_record& in, const wire::place& at) -> result<> {
         return Rule.check(in.process.*Member, at);
     };

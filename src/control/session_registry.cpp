@@ -65,7 +65,7 @@ auto session_registry::state::load() -> result<> {
     GLOVE_TRY(log, journal::typed_log<session_codec>::open(
                        store, form, {}, [this](session_record&& what, journal::origin) -> result<> {
                            GLOVE_TRY(const auto verdict, book.judge(what));
-                           book.note(what, verdict);
+                           book.note(std::move(what), verdict);
                            return {};
                        }));
     using enum session_state;

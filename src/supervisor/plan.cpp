@@ -63,9 +63,40 @@ auto plan_of(const wire::json::value& tree) -> result<session_plan> {
     return out;
 }
 
-auto decode_plan(std::string_view text) -> result<session_plan> {
+namespace {
+
+using read_plan = wire::decoded<session_plan>;
+
+// Of the version that the first member names; nothing when another member is the first.
+[[nodiscard]] auto take_plan(std::string_view text) -> std::optional<read_plan> {
+    wire::json::cursor in{text, {}};
+    std::string_view name;
+    session_plan head;
+    constexpr const auto& row = plan_v1_fields.front();
+    if (!in.enter_object() || !in.next_member(name) || name != row.name || !row.take(in, head))
+        return std::nullopt;
+    return head.schema_version == second_version ? wire::take_text(text, plan_v2_fields)
+                                                 : wire::take_text(text, plan_v1_fields);
+}
+
+[[nodiscard]] auto read_plan_text(std::string_view text) -> result<read_plan> {
+    if (auto taken = take_plan(text)) {
+        GLOVE_CHECK(check_orders(taken->data));
+        return *std::move(taken);
+    }
+    read_plan out;
     GLOVE_TRY(const auto tree, wire::json::read(text));
-    return plan_of(tree);
+    GLOVE_TRY(out.data, plan_of(tree));
+    GLOVE_TRY(const auto canonical, canonical_text(out.data));
+    out.is_as_encoded = canonical == text;
+    return out;
+}
+
+} // namespace
+
+auto decode_plan(std::string_view text) -> result<session_plan> {
+    GLOVE_TRY(auto read, read_plan_text(text));
+    return std::move(read.data);
 }
 
 auto canonical_text(const session_plan& plan) -> result<std::string> {
@@ -110,10 +141,13 @@ auto seal(session_plan plan, std::string controller_digest) -> result<sealed_pla
 }
 
 auto unseal(std::string_view text, const plan_digests& recorded) -> result<sealed_plan> {
-    GLOVE_TRY(auto plan, decode_plan(text));
-    GLOVE_TRY(auto out, seal(std::move(plan), recorded.controller));
-    if (out.text != text)
+    GLOVE_TRY(auto read, read_plan_text(text));
+    GLOVE_CHECK(check_controller_digest(recorded.controller));
+    if (!read.is_as_encoded)
         return fail(errc::corrupt, "plan.canonical", "the recorded plan is not in canonical form");
+    GLOVE_TRY(auto content, wire::sha256_hex(text));
+    sealed_plan out{
+        std::move(read.data), std::string{text}, {recorded.controller, std::move(content)}};
     GLOVE_CHECK(require_same(recorded, out.digests));
     return out;
 }

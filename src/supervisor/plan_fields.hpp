@@ -22,6 +22,11 @@ template<std::size_t Index, auto Rule> struct alternative {
                                               const wire::place& at) const -> result<> {
         return Rule.read(in, out.template emplace<Index>(), at);
     }
+    template<class V>
+        requires wire::takes_text<decltype(Rule), std::variant_alternative_t<Index, V>>
+    [[nodiscard]] auto take(wire::json::cursor& in, V& out) const -> bool {
+        return Rule.take(in, out.template emplace<Index>());
+    }
     template<class V> void write(wire::json::writer& out, const V& in) const {
         if (const auto* chosen = std::get_if<Index>(&in)) Rule.write(out, *chosen);
     }

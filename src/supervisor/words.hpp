@@ -50,6 +50,9 @@ struct component_name {
         GLOVE_CHECK(form_of.read(in, out, at));
         return check(out, at);
     }
+    [[nodiscard]] auto take(wire::json::cursor& in, std::string& out) const -> bool {
+        return form_of.take(in, out) && out != "." && out != "..";
+    }
     void write(wire::json::writer& out, const std::string& in) const { form_of.write(out, in); }
 };
 

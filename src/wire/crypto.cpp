@@ -32,18 +32,20 @@ auto sha256_stream::finish() && -> result<digest256> {
 }
 
 auto sha256(std::string_view bytes) -> result<digest256> {
-    GLOVE_TRY(auto stream, sha256_stream::start());
-    GLOVE_CHECK(stream.update(bytes));
-    return std::move(stream).finish();
+    digest256 out{};
+    SHA256_CTX context; // no memory is taken for what is hashed at once
+    if (SHA256_Init(&context) != 1 || SHA256_Update(&context, bytes.data(), bytes.size()) != 1 ||
+        SHA256_Final(out.data(), &context) != 1)
+        return fail(errc::io, "crypto.sha256");
+    return out;
 }
 
 auto to_hex(const digest256& digest) -> std::string {
     constexpr std::string_view digits = "0123456789abcdef";
-    std::string out;
-    out.reserve(2 * digest.size());
-    for (const auto byte : digest) {
-        out += digits[byte >> 4U];
-        out += digits[byte & 0xfU];
+    std::string out(2 * digest.size(), '\0');
+    for (std::size_t i = 0; i < digest.size(); ++i) {
+        out[2 * i] = digits[digest[i] >> 4U];
+        out[2 * i + 1] = digits[digest[i] & 0xfU];
     }
     return out;
 }

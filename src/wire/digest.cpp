@@ -1,3 +1,4 @@
+#include <array>
 #include <glove/wire/digest.hpp>
 
 namespace glove::wire {
@@ -7,10 +8,10 @@ auto digest_encoder::big_endian(std::uint64_t value, unsigned size) -> digest_en
         too_long_ = true;
         return *this;
     }
-    for (unsigned shift = 8 * size; shift != 0;) {
-        shift -= 8;
-        bytes_ += static_cast<char>(value >> shift & 0xffU);
-    }
+    std::array<char, 8> atom{};
+    for (unsigned i = 0; i < size; ++i)
+        atom[i] = static_cast<char>(value >> 8 * (size - 1 - i) & 0xffU);
+    bytes_.append(atom.data(), size);
     return *this;
 }
 

@@ -15,12 +15,13 @@ namespace glove::wire::json {
 
 namespace {
 
+// Not initialized: there are many, and each is set when it is opened.
 struct level {
-    kind type = kind::array;
-    bool named = false;         // the value of its last name is being read
-    std::size_t count = 0;      // members or elements so far
-    std::size_t names = 0;      // where the members' names begin
-    const char* part = nullptr; // where the value that is being read begins
+    kind type;
+    bool named;        // the value of its last name is being read
+    std::size_t count; // members or elements so far
+    std::size_t names; // where the members' names begin
+    const char* part;  // where the value that is being read begins
 };
 
 struct refusal {
@@ -128,7 +129,11 @@ private:
         if (depth_ >= depth_limit_)
             return refuse(errc::limit_exceeded, "json.depth", "nested too deeply");
         if (!admit()) return false;
-        scratch_.levels[depth_++] = {.type = type, .names = scratch_.names.size()};
+        scratch_.levels[depth_++] = {.type = type,
+                                     .named = false,
+                                     .count = 0,
+                                     .names = scratch_.names.size(),
+                                     .part = nullptr};
         if (depth_ == 2) out_.outer_.back().first = static_cast<std::uint32_t>(out_.inner_.size());
         ++at_;
         return true;
@@ -330,7 +335,7 @@ auto outline::operator=(outline&&) noexcept -> outline& = default;
 outline::~outline() = default;
 
 auto outline::read(std::string_view text, const limits& bounds) -> result<> {
-    if (!scratch_) scratch_ = std::make_unique<scratch>();
+    if (!scratch_) scratch_ = std::make_unique_for_overwrite<scratch>();
     breaks_ = false;
     forget(outer_);
     forget(inner_);

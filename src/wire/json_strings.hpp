@@ -185,6 +185,22 @@ struct escape {
                     static_cast<char32_t>(second - 0xdc00)};
 }
 
+namespace detail {
+[[nodiscard]] inline auto put_utf8(char* out, const escape& what) noexcept -> char* {
+    const auto c = what.code;
+    const auto put = [&](char32_t bits) { *out++ = static_cast<char>(bits); };
+    switch (what.bytes()) {
+    case 1: put(c); break;
+    case 2: put(0xc0U | c >> 6U), put(0x80U | (c & 0x3fU)); break;
+    case 3: put(0xe0U | c >> 12U), put(0x80U | (c >> 6U & 0x3fU)), put(0x80U | (c & 0x3fU)); break;
+    default:
+        put(0xf0U | c >> 18U), put(0x80U | (c >> 12U & 0x3fU));
+        put(0x80U | (c >> 6U & 0x3fU)), put(0x80U | (c & 0x3fU));
+    }
+    return out;
+}
+} // namespace detail
+
 // A literal without its quotes, decoded to `out`, which has as many bytes as the literal. Returns
 // where the text ends; it ends early where the literal is not well-formed.
 [[nodiscard]] inline auto decode(std::string_view literal, char* out) noexcept -> char* {
@@ -200,20 +216,67 @@ struct escape {
         const auto made = read_escape(found, end);
         if (made.literal == 0) break;
         at = found + made.literal;
-        const auto put = [&](char32_t bits) { *out++ = static_cast<char>(bits); };
-        const auto c = made.code;
-        switch (made.bytes()) {
-        case 1: put(c); break;
-        case 2: put(0xc0U | c >> 6U), put(0x80U | (c & 0x3fU)); break;
-        case 3:
-            put(0xe0U | c >> 12U), put(0x80U | (c >> 6U & 0x3fU)), put(0x80U | (c & 0x3fU));
-            break;
-        default:
-            put(0xf0U | c >> 18U), put(0x80U | (c >> 12U & 0x3fU));
-            put(0x80U | (c >> 6U & 0x3fU)), put(0x80U | (c & 0x3fU));
-        }
+        out = detail::put_utf8(out, made);
     }
     return out;
+}
+
+// What `unescape` met besides the text.
+struct escapes {
+    bool nul = false;
+    bool unusual = false; // one that the writer does not write
+};
+
+namespace detail {
+// `at` is at the backslash of one that is well-formed.
+[[nodiscard]] inline auto is_unusual(const char* at, const escape& what) noexcept -> bool {
+    if (what.literal == 2) return at[1] == '/';
+    constexpr std::string_view have_letters = "\b\f\n\r\t";
+    if (what.literal != 6 || what.code >= 0x20) return true;
+    return have_letters.find(static_cast<char>(what.code)) != have_letters.npos ||
+           (at[5] >= 'A' && at[5] <= 'F');
+}
+} // namespace detail
+
+inline constexpr std::size_t unescape_room = 8;
+
+// Decodes what stands between `at` and the quote that ends the literal, strictly; `out` has room
+// for as many bytes as are left and `unescape_room` more. Leaves `at` at the quote and `out` behind
+// the text. False: no quote ends it, or it is malformed.
+[[nodiscard]] inline auto unescape(const char*& at, const char* end, char*& out,
+                                   escapes& found) noexcept -> bool {
+    using namespace detail;
+    for (;;) {
+        // Runs between escapes are short: eight bytes are copied, and what of them is plain counts.
+        while (end - at >= 8) {
+            const auto word = load(at);
+            std::memcpy(out, &word, sizeof word);
+            const auto stops = special(word);
+            const auto plain =
+                stops == 0 ? 8U : static_cast<unsigned>(std::countr_zero(stops)) >> 3U;
+            at += plain;
+            out += plain;
+            if (stops != 0) break;
+        }
+        while (at != end && is_plain(*at)) *out++ = *at++;
+        if (at == end) return false;
+        if (*at == '"') return true;
+        if (*at == '\\') {
+            const auto made = read_escape(at, end);
+            if (made.literal == 0) return false;
+            found.nul = found.nul || made.code == 0;
+            found.unusual = found.unusual || is_unusual(at, made);
+            out = put_utf8(out, made);
+            at += made.literal;
+            continue;
+        }
+        bool separators = false; // stay as they are
+        const auto* const stop = beyond_ascii_end(at, end, separators);
+        if (stop == at) return false; // malformed, or a control character
+        std::memcpy(out, at, static_cast<std::size_t>(stop - at));
+        out += stop - at;
+        at = stop;
+    }
 }
 
 } // namespace glove::wire::json::strings

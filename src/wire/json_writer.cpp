@@ -67,6 +67,19 @@ template<class I> void append_integer(std::string& out, I integer) {
 } // namespace
 
 void append_quoted(std::string& out, std::string_view text) {
+    const char* const end = text.data() + text.size();
+    if (strings::plain_end(text.data(), end) == end) { // mostly
+        const auto before = out.size();
+        const auto after = before + text.size() + 2;
+        // The room may be larger than what was asked for (libstdc++ 12).
+        out.resize_and_overwrite(after, [&](char* room, std::size_t) {
+            room[before] = '"';
+            std::copy(text.begin(), text.end(), room + before + 1);
+            room[after - 1] = '"';
+            return after;
+        });
+        return;
+    }
     out += '"';
     quote(
         text, [&](std::string_view part) { out += part; },

@@ -56,4 +56,12 @@ auto text::read(const json::value& in, std::string& out, const place& at) const 
     return {};
 }
 
+auto text::take(json::cursor& in, std::string& out) const -> bool {
+    std::string_view found;
+    if (!in.take_string(found) || found.size() < min || found.size() > max || !conforms(of, found))
+        return false;
+    out = found;
+    return true;
+}
+
 } // namespace glove::wire

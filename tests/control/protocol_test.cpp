@@ -1,3 +1,4 @@
+#include "control/literal_members.hpp"
 #include "control/protocol_fields.hpp"
 #include "support/malformed.hpp"
 #include <glove/base/wipe.hpp>
@@ -307,6 +308,22 @@ TEST(Reply, its_words_cannot_draw_on_a_screen) {
     EXPECT_TRUE(decode_reply(with(string(512, 'x'))));
     EXPECT_FALSE(decode_reply(with(string(513, 'x'))));
     EXPECT_FALSE(decode_reply(with("")));
+}
+
+// Of a text that an outline accepted, each member is what the reader makes of it.
+TEST(LiteralMembers, the_small_ones_are_those_of_a_tree) {
+    const string text =
+        R"({"a":null,"b":true,"c":false,"d":"caf\u00e9 \"\\\/\u0000","e":18446744073709551615,)"
+        R"("f":-9223372036854775808,"g":[1,{"x":2}],"h":{"y":"z"},"i":0,"":"","k":[ ], "l" : -1 })";
+    wire::json::outline outline;
+    ASSERT_TRUE(outline.read(text, {}));
+    EXPECT_EQ(small_members(outline.members(), {}).value(), wire::json::read(text).value());
+    constexpr std::array literal{string_view{"d"}, string_view{"e"}, string_view{"h"}};
+    const auto with_stand_ins = small_members(outline.members(), literal).value();
+    EXPECT_EQ(*with_stand_ins.find("d"), wire::json::value{""});
+    EXPECT_EQ(*with_stand_ins.find("e"), wire::json::value{0});
+    EXPECT_EQ(*with_stand_ins.find("h"), wire::json::value{wire::json::object{}});
+    EXPECT_EQ(with_stand_ins.find("k")->as_array()->size(), 0U);
 }
 
 TEST(Wipe, nothing_of_the_secret_stays_in_its_place) {

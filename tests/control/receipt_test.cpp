@@ -1,12 +1,15 @@
 // Receipts and envelopes: digests that others compute, every row broken in every way, and what
 // makes an envelope believed.
+#include "control/receipt_record.hpp"
 #include "control/refinement_fields.hpp"
 #include "receipt_scene.hpp"
 #include <functional>
 #include <glove/control/protocol.hpp>
+#include <glove/journal/format.hpp>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <support/malformed.hpp>
+#include <wire/both_ways.hpp>
 
 namespace {
 
@@ -551,6 +554,73 @@ TEST(Receipt, WhateverTheTranscriptTheRefinementComesBack) {
         RC_ASSERT(decode_refinement_envelope(*text).value() == envelope);
         RC_ASSERT(verify(envelope, key, test::beginning(key)).has_value());
     }));
+}
+
+// --- records of the journal ---
+
+struct tagged {
+    std::string kind;
+    std::optional<resource_envelope> resource;
+    std::optional<refinement_envelope> refinement;
+};
+constexpr wire::word<std::string_view> kind_words[] = {
+    {"resource_enforcement_v1", "resource_enforcement_v1"},
+    {"refinement_evaluation_v1", "refinement_evaluation_v1"}};
+constexpr auto tagged_fields = wire::table(
+    wire::row<&tagged::kind, wire::choice<kind_words>{}>("kind"),
+    wire::row<&tagged::resource, wire::record<resource_envelope_fields>{}>("resource"),
+    wire::row<&tagged::refinement, wire::record<refinement_envelope_fields>{}>("refinement"));
+
+// By a tree, and by writing it again.
+auto judged_by_tree(std::string_view text) -> result<chained_receipt> {
+    GLOVE_TRY(const auto tree,
+              wire::json::read(text, {.bytes = journal::receipts.most.record_bytes}));
+    chained_receipt out;
+    if (tree.find("kind") == nullptr) {
+        GLOVE_TRY(out.envelope, wire::decode(tree, resource_envelope_fields));
+        out.bare = true;
+    } else {
+        GLOVE_TRY(auto in, wire::decode(tree, tagged_fields));
+        if (in.resource.has_value() == in.refinement.has_value() ||
+            in.resource.has_value() != (in.kind == kind_words[0].name))
+            return fail(errc::corrupt, "receipt.kind",
+                        "the envelope is not of the kind that is named");
+        if (in.resource) out.envelope = *std::move(in.resource);
+        else out.envelope = *std::move(in.refinement);
+    }
+    GLOVE_TRY(const auto canonical, encode(out));
+    if (canonical != text)
+        return fail(errc::corrupt, "receipt.form", "the record is not in its canonical form");
+    return out;
+}
+
+// What is taken from the text is what its tree says, and so is every complaint.
+TEST(Receipt, IsReadFromItsTextAsFromATree) {
+    const auto check = [](std::string_view text) {
+        const auto mine = decode_chained_receipt(text);
+        const auto other = judged_by_tree(text);
+        ASSERT_EQ(mine.has_value(), other.has_value()) << text;
+        if (mine) EXPECT_EQ(*mine, *other) << text;
+        else EXPECT_TRUE(test::same(mine.error(), other.error())) << text << mine.error().detail;
+    };
+    const auto key = test::usual_key();
+    auto receipt = test::usual_receipt();
+    receipt.library_projections = {test::projection_at("sage-core", 'b')};
+    const auto resource = test::sealed(receipt, key, test::beginning(key));
+    const chained_receipt all[] = {
+        {resource},
+        {resource, true},
+        {test::sealed(test::usual_refinement(), key, test::beginning(key))},
+        {test::sealed(test::invalid_refinement(), key, test::beginning(key))}};
+    for (const auto& one : all) {
+        const auto text = encode(one).value();
+        const bool taken = one.bare ? wire::take_text(text, resource_envelope_fields).has_value()
+                                    : wire::take_text(text, tagged_fields).has_value();
+        EXPECT_TRUE(taken) << text;
+        check(text);
+        check(text + " ");
+        test::damaged(text, 1, check);
+    }
 }
 
 } // namespace

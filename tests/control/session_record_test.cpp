@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <set>
 #include <support/malformed.hpp>
+#include <wire/both_ways.hpp>
 
 namespace {
 
@@ -203,6 +204,39 @@ TEST(Record, EachStateIsWrittenAndReadBack) {
         const auto text = encode(what);
         ASSERT_TRUE(text.has_value()) << to_string(what.state) << ": " << text.error().detail;
         EXPECT_EQ(decode_session_record(*text).value(), what);
+    }
+}
+
+constexpr wire::json::limits record_limits{.bytes = most_session_record_bytes};
+
+// By a tree, and by writing it again.
+auto judged_by_tree(std::string_view text) -> result<session_record> {
+    GLOVE_TRY(const auto tree, wire::json::read(text, record_limits));
+    GLOVE_TRY(auto out, wire::decode(tree, session_fields));
+    GLOVE_TRY(const auto canonical, encode(out));
+    GLOVE_TRY(const auto hash, record_hash(out));
+    if (canonical != text || hash != out.this_hash)
+        return fail(errc::corrupt, "record.hash",
+                    "record " + std::to_string(out.sequence) + " is not what its hash says");
+    return out;
+}
+
+// What is taken from the text is what its tree says, and so is every complaint.
+TEST(Record, IsReadFromItsTextAsFromATree) {
+    const auto check = [](std::string_view text) {
+        const auto mine = decode_session_record(text);
+        const auto other = judged_by_tree(text);
+        ASSERT_EQ(mine.has_value(), other.has_value()) << text;
+        if (mine) EXPECT_EQ(*mine, *other) << text;
+        else EXPECT_TRUE(same(mine.error(), other.error())) << text << mine.error().detail;
+        EXPECT_EQ(disagreement(text, session_fields, record_limits), "") << text;
+    };
+    for (const auto& one : all_records()) {
+        const auto text = encode(sealed(one)).value();
+        const auto taken = wire::take_text(text, session_fields, record_limits);
+        ASSERT_TRUE(taken && taken->is_as_encoded) << text;
+        check(text);
+        damaged(text, 5, check);
     }
 }
 

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <support/malformed.hpp>
+#include <wire/both_ways.hpp>
 
 namespace {
 
@@ -52,6 +53,64 @@ TEST(Plan, AnyOrderAndSpaceGiveOneText) {
     ASSERT_TRUE(back);
     EXPECT_EQ(*back, test::usual_plan());
     EXPECT_EQ(content_digest(*back), usual_digest);
+}
+
+auto second_version() -> session_plan {
+    auto out = test::usual_plan();
+    out.schema_version = 2;
+    out.grants = std::vector{exposure_grant{.exposure_id = "code",
+                                            .generation = 3,
+                                            .scope_digest = digits('d'),
+                                            .access = access_kind::read,
+                                            .materialization = materialization_kind::bind,
+                                            .max_bytes = 0,
+                                            .ttl_secs = 60,
+                                            .cleanup_policy = cleanup_kind::retain}};
+    return out;
+}
+
+// What is taken from the text is what its tree says, and so is every complaint; a plan is unsealed
+// from its one text only.
+TEST(Plan, IsReadFromItsTextAsFromATree) {
+    const auto check = [](std::string_view text) {
+        const auto mine = decode_plan(text);
+        const auto other = [&]() -> result<session_plan> {
+            GLOVE_TRY(const auto tree, wire::json::read(text));
+            return plan_of(tree);
+        }();
+        ASSERT_EQ(mine.has_value(), other.has_value()) << text;
+        if (!mine) {
+            EXPECT_TRUE(test::same(mine.error(), other.error())) << text << mine.error().detail;
+            return;
+        }
+        EXPECT_EQ(*mine, *other) << text;
+        const plan_digests recorded{digits('c'), wire::sha256_hex(text).value()};
+        const auto back = unseal(text, recorded);
+        ASSERT_EQ(back.has_value(), text_of(*other) == text) << text;
+        if (!back) EXPECT_EQ(back.error().step, "plan.canonical") << text;
+        else EXPECT_EQ(back->text, text);
+    };
+    auto first = test::usual_plan();
+    first.grants = std::vector{test::workspace_grant()};
+    auto refinement = first;
+    refinement.refinement = refinement_request{.fixture = {"f", digits('1'), "d"},
+                                               .base = {"b", digits('2'), "d"},
+                                               .candidate = {"c", digits('3'), "d"},
+                                               .matched_context_digest = digits('4')};
+    for (const auto& plan : {test::usual_plan(), first, second_version(), refinement}) {
+        const auto text = text_of(plan);
+        const bool second = plan.schema_version == 2;
+        const auto taken =
+            second ? wire::take_text(text, plan_v2_fields) : wire::take_text(text, plan_v1_fields);
+        ASSERT_TRUE(taken && taken->is_as_encoded) << text;
+        check(text);
+        check(" " + text);
+        test::damaged(text, 1, check);
+        // The other version, with the grants of this one.
+        auto other = text;
+        other.replace(other.find(second ? '2' : '1'), 1, second ? "1" : "2");
+        check(other);
+    }
 }
 
 TEST(Plan, ARefinementThatIsNullIsAbsent) {

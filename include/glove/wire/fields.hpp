@@ -5,7 +5,12 @@
 //       wire::row<&grant::max_bytes, wire::integer{0, 1ULL << 40}>("max_bytes"),
 //       wire::row<&grant::note, wire::label>("note")); // a std::optional<std::string>
 //
-//   decode(value, grant_fields) gives a grant, encode(grant, grant_fields) gives its text.
+//   decode_text(text, grant_fields) gives a grant, encode(grant, grant_fields) gives its text, and
+//   decode(value, grant_fields) gives one from a value that was read before.
+//
+// Where all rules can, a text is decoded as it is read, without a tree. A text that is refused
+// there is read once more, into a tree, which says what is wrong with it: errors are always those
+// of `json::read` and of `decode`.
 //
 // Unknown, repeated and missing members, another JSON type and a value outside its rule are errors
 // that name the member's path: wire.unknown, wire.repeated, wire.missing, wire.type, wire.length,
@@ -21,6 +26,7 @@
 #include <cstdint>
 #include <glove/base/error.hpp>
 #include <glove/wire/json.hpp>
+#include <glove/wire/json_cursor.hpp>
 #include <glove/wire/json_writer.hpp>
 #include <glove/wire/rules.hpp>
 #include <optional>
@@ -48,6 +54,7 @@ template<class T> struct field {
     need presence = need::required;
     shape form{};
     auto (*read)(const json::value&, T&, const place&) -> result<> = nullptr;
+    auto (*take)(json::cursor&, T&) -> bool = nullptr;           // null: only a tree can be read
     auto (*check)(const T&, const place&) -> result<> = nullptr; // of a member that is not absent
     auto (*absent)(const T&) -> bool = nullptr; // the encoder leaves the member out
     void (*write)(json::writer&, const T&) = nullptr;
@@ -65,6 +72,10 @@ template<auto Member, auto Rule> [[nodiscard]] consteval auto row(std::string_vi
         out.read = [](const json::value& in, owner& to, const place& at) -> result<> {
             return Rule.read(in, (to.*Member).emplace(), at);
         };
+        if constexpr (takes_text<decltype(Rule), typename type::value_type>)
+            out.take = [](json::cursor& in, owner& to) {
+                return Rule.take(in, (to.*Member).emplace());
+            };
         out.check = [](const owner& in, const place& at) -> result<> {
             return Rule.check(*(in.*Member), at);
         };
@@ -74,6 +85,8 @@ template<auto Member, auto Rule> [[nodiscard]] consteval auto row(std::string_vi
         out.read = [](const json::value& in, owner& to, const place& at) -> result<> {
             return Rule.read(in, to.*Member, at);
         };
+        if constexpr (takes_text<decltype(Rule), type>)
+            out.take = [](json::cursor& in, owner& to) { return Rule.take(in, to.*Member); };
         out.check = [](const owner& in, const place& at) -> result<> {
             return Rule.check(in.*Member, at);
         };
@@ -130,6 +143,53 @@ read_object(const json::value& in, const fields<T, N>& rows, T& out, const place
 }
 
 template<class T, std::size_t N>
+[[nodiscard]] constexpr auto is_taken_from_text(const fields<T, N>& rows) -> bool {
+    return std::ranges::all_of(rows, [](const field<T>& row) { return row.take != nullptr; });
+}
+
+namespace detail {
+
+// Nothing: there are no more members, or the next one is none of the table.
+template<class T, std::size_t N>
+[[nodiscard]] auto next_row(json::cursor& in, const fields<T, N>& rows, std::size_t from)
+    -> std::optional<std::size_t> {
+    if (from < N && in.try_member(rows[from].name)) return from; // mostly
+    std::string_view name;
+    if (!in.next_member(name)) return std::nullopt;
+    for (auto i = from; i < N; ++i)
+        if (rows[i].name == name) return i;
+    for (std::size_t i = 0; i < from; ++i)
+        if (rows[i].name == name) return i;
+    in.refuse();
+    return std::nullopt;
+}
+
+} // namespace detail
+
+// Like `read_object`, but false instead of an error. All rows of the table have `take`.
+template<class T, std::size_t N>
+[[nodiscard]] auto take_object(json::cursor& in, const fields<T, N>& rows, T& out) -> bool {
+    if (!in.enter_object()) return false;
+    std::uint64_t seen = 0;
+    std::size_t next = 0;
+    while (const auto at = detail::next_row(in, rows, next)) {
+        if ((seen >> *at & 1U) != 0) return false;
+        if (*at < next) in.is_not_as_written();
+        seen |= std::uint64_t{1} << *at;
+        next = *at + 1;
+        if (rows[*at].presence != need::required && in.try_null()) continue;
+        if (!rows[*at].take(in, out)) return false;
+    }
+    if (in.broken()) return false;
+    for (std::size_t i = 0; i < N; ++i) {
+        const bool is_there = (seen >> i & 1U) != 0;
+        if (!is_there && rows[i].presence == need::required) return false;
+        if (is_there == rows[i].absent(out)) in.is_not_as_written();
+    }
+    return true;
+}
+
+template<class T, std::size_t N>
 [[nodiscard]] auto check_object(const T& in, const fields<T, N>& rows, const place& at)
     -> result<> {
     for (const auto& row : rows)
@@ -160,6 +220,11 @@ template<const auto& Rows> struct record {
         -> result<> {
         return read_object(in, Rows, out, at);
     }
+    template<class T>
+        requires(is_taken_from_text(Rows))
+    [[nodiscard]] auto take(json::cursor& in, T& out) const -> bool {
+        return take_object(in, Rows, out);
+    }
     template<class T> void write(json::writer& out, const T& in) const {
         write_object(out, in, Rows);
     }
@@ -172,19 +237,51 @@ template<class T, std::size_t N>
     return out;
 }
 
-template<class T, std::size_t N>
-[[nodiscard]] auto decode_text(std::string_view in, const fields<T, N>& rows,
-                               const json::limits& bounds = {}) -> result<T> {
-    GLOVE_TRY(const auto tree, json::read(in, bounds));
-    return decode(tree, rows);
-}
-
 template<class T, std::size_t N> [[nodiscard]] auto encode(const T& in, const fields<T, N>& rows)
     -> result<std::string> {
     GLOVE_CHECK(check_object(in, rows, place{}));
     std::string out;
     json::writer to{out};
     write_object(to, in, rows);
+    return out;
+}
+
+// What a text says, and whether it is, byte by byte, what `encode` makes of it.
+template<class T> struct decoded {
+    T data{};
+    bool is_as_encoded = false;
+};
+
+// Nothing: the tree has to tell.
+template<class T, std::size_t N>
+[[nodiscard]] auto take_text(std::string_view in, const fields<T, N>& rows,
+                             const json::limits& bounds = {}) -> std::optional<decoded<T>> {
+    std::optional<decoded<T>> out;
+    if (!is_taken_from_text(rows)) return out;
+    json::cursor at{in, bounds};
+    if (!take_object(at, rows, out.emplace().data) || !at.finish()) out.reset();
+    else out->is_as_encoded = at.is_as_written();
+    return out;
+}
+
+template<class T, std::size_t N>
+[[nodiscard]] auto decode_text(std::string_view in, const fields<T, N>& rows,
+                               const json::limits& bounds = {}) -> result<T> {
+    if (auto taken = take_text(in, rows, bounds)) return std::move(taken->data);
+    GLOVE_TRY(const auto tree, json::read(in, bounds));
+    return decode(tree, rows);
+}
+
+// For records that have one text only. Also an error when `encode` refuses what `decode` gave.
+template<class T, std::size_t N>
+[[nodiscard]] auto decode_and_compare(std::string_view in, const fields<T, N>& rows,
+                                      const json::limits& bounds = {}) -> result<decoded<T>> {
+    if (auto taken = take_text(in, rows, bounds)) return *std::move(taken);
+    decoded<T> out;
+    GLOVE_TRY(const auto tree, json::read(in, bounds));
+    GLOVE_TRY(out.data, decode(tree, rows));
+    GLOVE_TRY(const auto text, encode(out.data, rows));
+    out.is_as_encoded = text == in;
     return out;
 }
 

@@ -20,6 +20,11 @@ template<auto Rule> struct maybe {
         if (text != nullptr && text->empty()) return {};
         return Rule.read(in, out, at);
     }
+    [[nodiscard]] auto take(json::cursor& in, std::string& out) const -> bool
+        requires takes_text<decltype(Rule), std::string>
+    {
+        return in.try_empty_string() || Rule.take(in, out);
+    }
     void write(json::writer& out, const std::string& in) const { out.element(in); }
 };
 

@@ -1,6 +1,10 @@
 // The rules that a field table is made of. Each reads a JSON value into a member, checks a member,
 // and writes it; a rule is a compile-time value that states its bounds in full.
 //
+// Most rules also take the value straight from a text, with `take`: false also when `read` would
+// have taken it, and then the text is read with `read`. What is taken is what `read` would have
+// made of it, and `take` tells the cursor where `write` would not write the same.
+//
 // A message names the place and the bound, never the value, because some values are secrets. Steps:
 // wire.type, wire.length, wire.grammar, wire.range, wire.choice.
 #pragma once
@@ -10,6 +14,7 @@
 #include <glove/base/error.hpp>
 #include <glove/wire/grammar.hpp>
 #include <glove/wire/json.hpp>
+#include <glove/wire/json_cursor.hpp>
 #include <glove/wire/json_writer.hpp>
 #include <limits>
 #include <string>
@@ -48,6 +53,12 @@ namespace detail {
 
 } // namespace detail
 
+// A rule that takes a T from a text.
+template<class Rule, class T>
+concept takes_text = requires(const Rule& rule, json::cursor& in, T& out) {
+    { rule.take(in, out) } -> std::same_as<bool>;
+};
+
 struct text {
     grammar of;
     std::size_t min = 0;
@@ -59,6 +70,7 @@ struct text {
     [[nodiscard]] auto check(const std::string& in, const place& at) const -> result<>;
     [[nodiscard]] auto read(const json::value& in, std::string& out, const place& at) const
         -> result<>;
+    [[nodiscard]] auto take(json::cursor& in, std::string& out) const -> bool;
     void write(json::writer& out, const std::string& in) const { out.element(in); }
 };
 
@@ -102,6 +114,19 @@ struct integer {
         if (const auto number = in.as_unsigned()) return store(*number);
         return store(*in.as_signed());
     }
+    template<std::integral I> [[nodiscard]] auto take(json::cursor& in, I& out) const -> bool {
+        std::uint64_t bits = 0;
+        bool negative = false;
+        if (!in.take_integer(bits, negative)) return false;
+        const auto store = [&](auto number) {
+            if (!std::in_range<I>(number) || std::cmp_less(number, min) ||
+                std::cmp_greater(number, max))
+                return false;
+            out = static_cast<I>(number);
+            return true;
+        };
+        return negative ? store(static_cast<std::int64_t>(bits)) : store(bits);
+    }
     template<std::integral I> void write(json::writer& out, const I& in) const { out.element(in); }
 };
 
@@ -114,6 +139,7 @@ struct flag {
         out = *truth;
         return {};
     }
+    [[nodiscard]] auto take(json::cursor& in, bool& out) const -> bool { return in.take_bool(out); }
     void write(json::writer& out, const bool& in) const { out.element(in); }
 };
 
@@ -155,6 +181,22 @@ template<const auto& Words> struct choice {
             }
         return detail::refuse(errc::invalid_input, "wire.choice", at, "is none of the choices");
     }
+    template<class E> [[nodiscard]] auto take(json::cursor& in, E& out) const -> bool {
+        std::string_view name;
+        if (!in.take_string(name)) return false;
+        for (const auto& w : Words) {
+            if (w.name != name) continue;
+            out = E{w.means};
+            // Of several words for one meaning, the first is written.
+            for (const auto& first : Words)
+                if (first.means == w.means) {
+                    if (first.name != name) in.is_not_as_written();
+                    break;
+                }
+            return true;
+        }
+        return false;
+    }
     template<class E> void write(json::writer& out, const E& in) const {
         for (const auto& w : Words)
             if (w.means == in) return out.element(w.name);
@@ -186,6 +228,15 @@ template<auto Item> struct list {
         for (std::size_t i = 0; i < items->size(); ++i)
             GLOVE_CHECK(Item.read((*items)[i], out.emplace_back(), place{&at, {}, i}));
         return {};
+    }
+    template<class T>
+        requires takes_text<decltype(Item), T>
+    [[nodiscard]] auto take(json::cursor& in, std::vector<T>& out) const -> bool {
+        out.clear();
+        if (!in.enter_array()) return false;
+        while (in.next_element())
+            if (out.size() == max || !Item.take(in, out.emplace_back())) return false;
+        return !in.broken() && out.size() >= min;
     }
     template<class T> void write(json::writer& out, const std::vector<T>& in) const {
         out.begin_array();

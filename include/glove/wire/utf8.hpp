@@ -2,6 +2,8 @@
 // U+10FFFF.
 #pragma once
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <string_view>
 
 namespace glove::wire {
@@ -37,6 +39,14 @@ struct utf8_step {
 
 [[nodiscard]] constexpr auto is_utf8(std::string_view text) noexcept -> bool {
     while (!text.empty()) {
+        if !consteval { // most of all text is ASCII
+            std::uint64_t eight = 0;
+            for (; text.size() >= sizeof eight; text.remove_prefix(sizeof eight)) {
+                std::memcpy(&eight, text.data(), sizeof eight);
+                if ((eight & 0x8080808080808080ULL) != 0) break;
+            }
+            if (text.empty()) return true;
+        }
         const auto step = next_utf8(text);
         if (!step.well_formed) return false;
         text.remove_prefix(step.size);
