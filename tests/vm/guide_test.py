@@ -19,6 +19,8 @@ PROGRAMS = ("bin/glove", "bin/gloved", "libexec/glove/glove-control", "libexec/g
 
 
 class Guide(unittest.TestCase):
+    maxDiff = None
+
     def setUp(self):
         me = pwd.getpwuid(os.getuid())
         self.home, self.runtime = me.pw_dir, f"/run/user/{me.pw_uid}"
