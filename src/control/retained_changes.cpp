@@ -8,6 +8,8 @@ namespace glove::control {
 
 namespace {
 
+constexpr std::chrono::seconds patience_with_others{2};
+
 [[nodiscard]] auto unavailable(error why) {
     return refuse(error_code::retained_changes_unavailable, std::move(why));
 }
@@ -43,7 +45,12 @@ auto retained_changes::changes(std::string_view session_id, std::string_view exp
     if (!subject) return unavailable(std::move(subject).error());
     auto found = images_.changes.find(session_id, exposure_id);
     if (!found) {
-        const std::lock_guard held{reading_};
+        const std::unique_lock held{reading_, patience_with_others};
+        if (!held)
+            return unavailable({.code = errc::timed_out,
+                                .step = "retained.busy",
+                                .detail = "another image is being read",
+                                .remedy = "ask again"});
         found = images_.changes.find(session_id, exposure_id); // somebody else may have read it
         if (!found) {
             if (!images_.store) return unavailable(images_.store.error());

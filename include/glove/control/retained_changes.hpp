@@ -24,7 +24,8 @@ public:
 
     // session_not_found, or retained_changes_unavailable with why: retained.session (it is not
     // over, or never ran), retained.exposure (it has no retained copy of that name), retained.copy,
-    // and the steps of images, trees and changes.
+    // retained.busy (errc::timed_out: another image is being read; ask again), and the steps of
+    // images, trees and changes.
     [[nodiscard]] auto changes(std::string_view session_id, std::string_view exposure_id,
                                std::uint64_t offset, std::size_t limit)
         -> answer<std::string> override;
@@ -33,7 +34,9 @@ private:
     shared_images& images_;
     const session_registry& sessions_;
     const sys::clock& time_;
-    std::mutex reading_; // one tree at a time: that is what costs
+    // One image at a time, since that is what costs; who comes meanwhile waits, but not for long: a
+    // session may have left one that takes minutes.
+    std::timed_mutex reading_;
 };
 
 } // namespace glove::control
