@@ -345,6 +345,33 @@ TEST(DetachedMount, OneToReadCannotBeWrittenAndOneToWriteCan) {
               "closed open");
 }
 
+TEST(DetachedMount, OfWhatIsTheKernelsOwnIsRefused) {
+    EXPECT_EQ(as_service([] {
+                  std::string out;
+                  for (const auto* place : {"/proc", "/proc/sys", "/sys", "/sys/kernel"}) {
+                      const auto source = open_directory(place);
+                      const auto made = detached_mount(source, access::read);
+                      out += made ? "cloned " : std::string{to_string(made.error().code)} + " ";
+                  }
+                  const auto twin = open_directory("/usr");
+                  return out + (detached_mount(twin, access::read) ? "cloned" : "refused");
+              }),
+              "not_permitted not_permitted not_permitted not_permitted cloned");
+}
+
+// As it would be by kernels before 6.15.
+TEST(DetachedMount, OfWhatStandsNowhereIsRefusedByEveryKernel) {
+    EXPECT_EQ(as_service([] {
+                  const auto nowhere = new_tmpfs();
+                  prepared(::mkdirat(nowhere.get(), "inner", 0755) == 0, "mkdir");
+                  const sys::unique_fd inner{
+                      ::openat(nowhere.get(), "inner", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+                  const auto made = detached_mount(inner, access::write);
+                  return made ? std::string{"cloned"} : made.error().detail;
+              }),
+              "/inner is in no mount that this process sees");
+}
+
 TEST(DetachedMount, OfAFileIsThatFile) {
     EXPECT_EQ(as_service([] {
                   const tree_below all;

@@ -116,4 +116,39 @@ TEST(ChildProcess, AnInterruptedWaitGoesOn) {
     EXPECT_EQ(ended->si_status, 3);
 }
 
+// A process of somebody else's, as far as the object knows: here the test reaps it.
+TEST(ChildProcess, OneThatIsReapedElsewhereIsKilledAndWaitedForAndNotReaped) {
+    const auto number = ::fork();
+    if (number == 0) sleep_for_good();
+    {
+        const auto other = sys::child_process::reaped_elsewhere(
+            sys::unique_fd{static_cast<int>(::syscall(SYS_pidfd_open, number, 0))});
+        EXPECT_FALSE(other.has_ended().value_or(true));
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(number, &status, WNOHANG),
+              number); // it has ended, and is there to be reaped
+    EXPECT_EQ(status, SIGKILL);
+}
+
+TEST(ChildProcess, OfOneThatIsReapedElsewhereTheEndIsSeenBeforeAndAfterItIsReaped) {
+    for (const bool reaped : {false, true}) {
+        const auto number = ::fork();
+        if (number == 0) ::_exit(7);
+        auto other = sys::child_process::reaped_elsewhere(
+            sys::unique_fd{static_cast<int>(::syscall(SYS_pidfd_open, number, 0))});
+        if (reaped) {
+            EXPECT_EQ(::waitpid(number, nullptr, 0), number);
+        }
+        EXPECT_TRUE(readable(other.descriptor(), 10'000));
+        EXPECT_TRUE(other.has_ended().value_or(false));
+        const auto ended = other.wait();
+        ASSERT_TRUE(ended.has_value());
+        EXPECT_EQ(ended->si_pid, 0); // nothing of it is told
+        if (!reaped) {
+            EXPECT_EQ(::waitpid(number, nullptr, WNOHANG), number);
+        }
+    }
+}
+
 } // namespace

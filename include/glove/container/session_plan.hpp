@@ -27,8 +27,9 @@ inline constexpr std::size_t longest_argument = 128UL << 10;
 // A mount of exactly what the descriptor leads to, below no other, without set-id programs and
 // devices; a directory's submounts are not in it. Where the kernel would have to show what other
 // mounts cover (in a user namespace), a directory that has some is refused by their name. What
-// leads into a mount that stands nowhere itself cannot be mounted once more by kernels before 6.15:
-// see `session_mount::lent`. Steps: mount.clone, mount.restrict.
+// leads into a mount that stands nowhere itself is refused: kernels before 6.15 cannot mount it
+// once more; see `session_mount::lent`. So is what is the kernel's own, as /proc is. Steps:
+// mount.clone, mount.restrict.
 [[nodiscard]] auto detached_mount(sys::fd_ref of, access mode) -> result<sys::unique_fd>;
 
 struct session_mount {
