@@ -87,10 +87,12 @@ constexpr std::chrono::seconds longest_farewell{10};
     GLOVE_TRY(const auto stop, stop_signals());
     control::standard_error_log log;
     GLOVE_TRY(auto place, control::runtime_directory::open(config.runtime_directory));
-    GLOVE_TRY(const auto made, composition::open(config, std::move(launcher), clock, log));
+    // A controller that has just started the service waits for these two; whoever calls is answered
+    // when the parts are there.
     GLOVE_TRY(auto secret, place.renew_secret(random));
-    control::service answers{made->parts(), std::move(secret)};
     GLOVE_TRY(auto listener, place.listen());
+    GLOVE_TRY(const auto made, composition::open(config, std::move(launcher), clock, log));
+    control::service answers{made->parts(), std::move(secret)};
     GLOVE_TRY(const auto server,
               control::server::open(std::move(listener), server_settings_of(config), answers, clock,
                                     log));
