@@ -5,6 +5,7 @@
 #include <csignal>
 #include <glove/control/session_processes.hpp>
 #include <glove/sys/sockets.hpp>
+#include <iterator>
 #include <poll.h>
 
 namespace glove::control {
@@ -148,12 +149,16 @@ auto host_session::conclude(std::stop_token stop) -> session_remains {
         if (auto finished = network_->finish(); !finished)
             out.troubles.push_back(std::move(finished).error());
     network_.reset();
+    {
+        const std::lock_guard held{reach_};
+        is_live_ = false;
+    }
     // They hold the session's mounts.
     process_.reset();
     made_.plan.reset();
     if (!made_.secrets.empty()) {
         if (const auto home = made_.files.home()) {
-            out.troubles = take_back(made_.secrets, *home);
+            std::ranges::move(take_back(made_.secrets, *home), std::back_inserter(out.troubles));
         } else {
             out.troubles.push_back(home.error());
         }
