@@ -60,6 +60,20 @@ auto plan_egress(const supervisor::session_plan& plan, const supervisor::session
     return online_plan{*std::move(*bridge), std::move(digest)};
 }
 
+auto session_records::append(const audit::event& what) -> result<> {
+    const auto take = [](std::uint32_t& had, std::uint32_t most) -> result<> {
+        if (had == most)
+            return fail(errc::limit_exceeded, "egress.records",
+                        "the session has had its " + std::to_string(most) + " records");
+        ++had;
+        return {};
+    };
+    if (what.status == audit::status::pending) GLOVE_CHECK(take(intents_, most_intents));
+    if (what.status == audit::status::invalid_arguments)
+        GLOVE_CHECK(take(refusals_, most_refusals));
+    return file_.append(what);
+}
+
 auto record_token(audit::sink& log, const std::string& session_id,
                   const std::string& profile_digest, const std::string& token, std::int64_t now_ns)
     -> result<> {

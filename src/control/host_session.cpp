@@ -41,13 +41,14 @@ auto host_session::take_terminal() -> sys::unique_fd { return std::move(terminal
 auto host_session::start_network(sys::unique_fd relay) -> result<> {
     GLOVE_TRY(auto log, audit::jsonl_sink::open(means_.egress_log, audit::durability::process));
     egress_log_.emplace(std::move(log));
+    records_.emplace(*egress_log_);
     const auto& bridge = made_.online->bridge;
     GLOVE_TRY(auto started, net::egress_service::start({.rules = bridge.rules,
                                                         .published = bridge.published,
                                                         .connections = bridge.connections,
                                                         .listener = {},
                                                         .program = means_.egress_program},
-                                                       std::move(relay), means_.time, *egress_log_,
+                                                       std::move(relay), means_.time, *records_,
                                                        made_.session_id));
     network_.emplace(std::move(started));
     return record_token(*egress_log_, made_.session_id, made_.facts.profile_digest,

@@ -69,6 +69,7 @@ private:
     const host_means& means_;
     prepared_session made_;
     std::optional<audit::jsonl_sink> egress_log_;
+    std::optional<session_records> records_; // its place in there
     std::optional<net::egress_service> network_;
     // Who is not the owner's thread signals it while this is held.
     mutable std::mutex reach_;

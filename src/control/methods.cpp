@@ -22,6 +22,8 @@ constexpr std::size_t input_bytes = 512UL << 10;
 // Whether a method may wait for a disk, or for somebody else who does.
 constexpr bool looks = false;
 constexpr bool writes = true;
+// Copies what a session gets, or reads what one left, which may be anything.
+constexpr bool slow = true;
 
 using enum part;
 // clang-format off
@@ -39,7 +41,7 @@ constexpr std::array table{
     method{"list_sessions", session_store, key_rule::none, small_bytes, phase::always,
            "after?, limit", "schema_version, sessions, next_after?", list_sessions, looks},
     method{"start_session", operational_runtime, key_rule::ident112, small_bytes, phase::reconciled,
-           "authorization", "a session", start_session, writes},
+           "authorization", "a session", start_session, writes, slow},
     method{"attach", operational_runtime, key_rule::none, small_bytes, phase::always,
            "session_id, cursor, max_bytes", "a page of the terminal", attach, looks},
     method{"write_stdin", operational_runtime, key_rule::ident, input_bytes, phase::always,
@@ -68,7 +70,7 @@ constexpr std::array table{
            "exposure_id, generation", "schema_version, exposure", revoke_path_exposure, writes},
     method{"inspect_retained_changes", materialization_root, key_rule::none, small_bytes,
            phase::always, "session_id, exposure_id, offset, limit", "a page of changes",
-           inspect_retained_changes, writes},
+           inspect_retained_changes, writes, slow},
     method{"page_observation_intents", channel_catalog, key_rule::none, small_bytes, phase::always,
            "after_sequence, limit", "schema_version, items, next_after_sequence?", page_intents, looks},
     method{"set_observation_intent_disposition", channel_catalog, key_rule::ident, small_bytes,
@@ -296,7 +298,7 @@ auto service::look_at(std::string_view text, const arrival& when) -> glance {
     std::uint64_t ms = 0;
     if (!wire::integer{}.read(*deadline_ms, ms, {})) return {};
     const auto deadline = deadline_of(ms, when);
-    return deadline ? glance{true, *deadline} : glance{};
+    return deadline ? glance{true, row->slow, *deadline} : glance{};
 }
 
 auto service::answer_to_no_frame(const error& why) -> std::string {

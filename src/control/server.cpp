@@ -1,5 +1,8 @@
 // One thread accepts, reads and writes; workers answer. A connection belongs to exactly one of the
 // two at a time.
+//
+// It polls: what epoll watches is counted for a user's sessions and this service together, and one
+// session can use up what a user may have.
 #include "control/worker_pool.hpp"
 #include <algorithm>
 #include <array>
@@ -7,7 +10,7 @@
 #include <exception>
 #include <glove/control/server.hpp>
 #include <map>
-#include <sys/epoll.h>
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -57,11 +60,10 @@ struct server::state {
         : how{settings}, answers{by}, clock{at}, log{to}, listener{std::move(socket)} {}
 
     [[nodiscard]] auto open() -> result<> {
-        events = sys::unique_fd{::epoll_create1(EPOLL_CLOEXEC)};
         finished = sys::unique_fd{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
-        if (!events || !finished) return fail_os("server.open");
-        GLOVE_CHECK(watch(finished, EPOLLIN, &finished));
-        GLOVE_CHECK(start_accepting());
+        if (!finished) return fail_os("server.open");
+        watch(finished, POLLIN, &finished);
+        start_accepting();
         workers = std::make_unique<worker_pool>(
             how.workers, how.connections,
             worker_pool::calls{[this](exchange& one) { return look(one); },
@@ -101,21 +103,14 @@ struct server::state {
         (void)!::write(finished.get(), &once, sizeof once);
     }
 
-    // What is watched. The pointer says what an event is about.
-    [[nodiscard]] auto watch(sys::fd_ref what, std::uint32_t wanted, void* about) const
-        -> result<> {
-        ::epoll_event event{.events = wanted, .data = {.ptr = about}};
-        if (::epoll_ctl(events.get(), EPOLL_CTL_ADD, what.get(), &event) != 0)
-            return fail_os("server.watch");
-        return {};
+    // What is watched.
+    void watch(sys::fd_ref what, short wanted, void* about) {
+        watched.insert_or_assign(what.get(), watch_of{wanted, about});
     }
-    void unwatch(sys::fd_ref what) const {
-        (void)::epoll_ctl(events.get(), EPOLL_CTL_DEL, what.get(), nullptr);
-    }
-    [[nodiscard]] auto start_accepting() -> result<> {
-        if (!accepting) GLOVE_CHECK(watch(listener, EPOLLIN, &listener));
+    void unwatch(sys::fd_ref what) { watched.erase(what.get()); }
+    void start_accepting() {
+        if (!accepting) watch(listener, POLLIN, &listener);
         accepting = true;
-        return {};
     }
     void stop_accepting() {
         if (accepting) unwatch(listener);
@@ -178,8 +173,7 @@ struct server::state {
     void take(sys::unique_fd socket) {
         if (const auto peer = check_peer(socket); !peer) return tell(peer.error());
         auto one = std::make_unique<exchange>(std::move(socket), clock.monotonic(), how.exchange);
-        const auto watched = watch(one->socket(), EPOLLIN, one.get());
-        if (!watched) return tell(watched.error());
+        watch(one->socket(), POLLIN, one.get());
         open_now.emplace(one.get(), std::move(one));
     }
     void tell(const error& why) const { log.write({.name = "connection.dropped", .why = &why}); }
@@ -209,7 +203,7 @@ struct server::state {
     void grant(exchange& one) {
         ++large;
         one.go_on(clock.monotonic());
-        if (!watch(one.socket(), EPOLLIN, &one)) drop(one);
+        watch(one.socket(), POLLIN, &one);
     }
 
     void step(exchange& one) {
@@ -261,7 +255,7 @@ struct server::state {
         if (now == outcome::failed) tell(one.why());
         if (now != outcome::more) return forget(one);
         open_now.emplace(&one, std::move(mine));
-        if (!watch(one.socket(), EPOLLOUT, &one)) drop(one);
+        watch(one.socket(), POLLOUT, &one);
     }
 
     // Dropping one may end another, which then is there no more.
@@ -337,25 +331,38 @@ struct server::state {
         return stop_at && ((open_now.empty() && working == 0) || now >= *stop_at);
     }
 
-    [[nodiscard]] auto resume(time now) -> result<> {
-        if (stop_at || !may_accept(now) || (accept_again && now < *accept_again)) return {};
+    void resume(time now) {
+        if (stop_at || !may_accept(now) || (accept_again && now < *accept_again)) return;
         accept_again.reset();
-        return start_accepting();
+        start_accepting();
+    }
+
+    // Waits, and says what is ready.
+    [[nodiscard]] auto poll(int patience_ms) -> result<> {
+        polled.clear();
+        for (const auto& [number, one] : watched) polled.push_back({number, one.wanted, 0});
+        if (::poll(polled.data(), polled.size(), patience_ms) >= 0) return {};
+        polled.clear();
+        return errno == EINTR ? result<>{} : fail_os("server.wait");
+    }
+    // Null when nothing of it is ready, or it is not there any more.
+    [[nodiscard]] auto ready_at(const ::pollfd& place) const -> void* {
+        const auto at = watched.find(place.fd);
+        return place.revents == 0 || at == watched.end() ? nullptr : at->second.about;
     }
 
     [[nodiscard]] auto run(sys::fd_ref stop, const std::function<void()>& stopping)
         -> result<ending> {
         int stop_tag = 0;
-        GLOVE_CHECK(watch(stop, EPOLLIN, &stop_tag));
-        std::array<::epoll_event, 128> ready{};
+        watch(stop, POLLIN, &stop_tag);
         for (;;) {
             const auto now = clock.monotonic();
             if (is_over(now)) return working == 0 ? ending::clean : ending::late;
-            const int count = ::epoll_wait(events.get(), ready.data(), ready.size(), wait_ms(now));
-            if (count < 0 && errno != EINTR) return fail_os("server.wait");
+            GLOVE_CHECK(poll(wait_ms(now)));
             bool accepts = false;
-            for (int i = 0; i < count; ++i) {
-                void* about = ready[static_cast<std::size_t>(i)].data.ptr;
+            for (const auto& place : polled) {
+                void* const about = ready_at(place);
+                if (about == nullptr) continue;
                 if (about == &stop_tag) {
                     unwatch(stop);
                     if (stopping) stopping();
@@ -369,7 +376,7 @@ struct server::state {
             if (accepts && !stop_at) GLOVE_CHECK(accept_some());
             expire(clock.monotonic());
             yield_large(clock.monotonic());
-            GLOVE_CHECK(resume(clock.monotonic()));
+            resume(clock.monotonic());
         }
     }
 
@@ -377,7 +384,13 @@ struct server::state {
     answerer& answers;
     const sys::clock& clock;
     service_log& log;
-    sys::unique_fd listener, events, finished;
+    sys::unique_fd listener, finished;
+    struct watch_of {
+        short wanted;
+        void* about; // says what an event is about
+    };
+    std::map<int, watch_of> watched;
+    std::vector<::pollfd> polled;
     std::map<exchange*, job> open_now;
     std::size_t working = 0; // with a worker
     std::size_t large = 0;   // frames that are held

@@ -8,8 +8,8 @@ namespace glove::control {
 
 worker_pool::worker_pool(std::size_t workers, std::size_t most_waiting, calls by,
                          const sys::clock& clock)
-    : most_{most_waiting}, most_writing_{std::max<std::size_t>(workers, 2) - 1}, by_{std::move(by)},
-      clock_{clock} {
+    : most_{most_waiting}, most_writing_{std::max<std::size_t>(workers, 2) - 1},
+      most_slow_{std::max<std::size_t>(most_writing_, 2) - 1}, by_{std::move(by)}, clock_{clock} {
     threads_.reserve(workers);
     for (std::size_t i = 0; i < workers; ++i) threads_.emplace_back([this] { run(); });
 }
@@ -38,6 +38,24 @@ auto worker_pool::finished() -> std::vector<job> {
     return std::exchange(finished_, {});
 }
 
+auto worker_pool::has_place(bool slow) const -> bool {
+    return writing_ < most_writing_ && (!slow || slow_ < most_slow_);
+}
+
+void worker_pool::give_place(task& mine, bool slow) {
+    mine.writes = true;
+    mine.slow = slow;
+    ++writing_;
+    if (slow) ++slow_;
+}
+
+// What takes long never fills the room for what does not.
+auto worker_pool::may_wait(bool slow) const -> bool {
+    const auto waiting = slow ? std::ranges::count(aside_, true, &late_job::slow)
+                              : static_cast<std::ptrdiff_t>(aside_.size());
+    return std::cmp_less(waiting, slow ? most_ / 4 : most_ / 2);
+}
+
 auto worker_pool::choose() -> std::optional<task> {
     const auto now = clock_.monotonic();
     const auto late =
@@ -47,10 +65,12 @@ auto worker_pool::choose() -> std::optional<task> {
         aside_.erase(late);
         return out;
     }
-    if (writing_ < most_writing_ && !aside_.empty()) {
-        task out{.what = std::move(aside_.front().what), .writes = true};
-        aside_.pop_front();
-        ++writing_;
+    const auto next =
+        std::ranges::find_if(aside_, [&](const auto& one) { return has_place(one.slow); });
+    if (next != aside_.end()) {
+        task out{.what = std::move(next->what)};
+        give_place(out, next->slow);
+        aside_.erase(next);
         return out;
     }
     if (waiting_.empty()) return std::nullopt;
@@ -77,13 +97,12 @@ auto worker_pool::take(std::unique_lock<std::mutex>& held) -> std::optional<task
 
 auto worker_pool::admit(task& mine, const glance& seen) -> bool {
     if (!seen.writes) return true;
-    if (writing_ < most_writing_) {
-        ++writing_;
-        mine.writes = true;
+    if (has_place(seen.slow)) {
+        give_place(mine, seen.slow);
         return true;
     }
-    if (aside_.size() < most_ / 2) {
-        aside_.push_back({std::move(mine.what), seen.until});
+    if (may_wait(seen.slow)) {
+        aside_.push_back({std::move(mine.what), seen.until, seen.slow});
         changed_.notify_one(); // somebody wakes when it is late
     }
     return false;
@@ -104,6 +123,7 @@ void worker_pool::run() {
         (admitted ? by_.answer : by_.give_up)(*mine->what);
         held.lock();
         if (mine->writes) --writing_;
+        if (mine->slow) --slow_;
         finished_.push_back(std::move(mine->what));
         held.unlock();
         by_.wake();

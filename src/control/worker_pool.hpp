@@ -2,8 +2,10 @@
 // there are never more of them than connections.
 //
 // Guarantees: of several workers, one is never in work that may wait for a disk, however long the
-// disk takes; work that finds no worker for that reason is set aside, in its order, and is taken up
-// again at the moment at which it is late, so that it can be refused.
+// disk takes; of several that may do so, one is never in work that takes long by itself, so that a
+// session can be stopped while others are made ready; work that finds no worker for that reason is
+// set aside, in its order, and is taken up again at the moment at which it is late, so that it can
+// be refused.
 #pragma once
 #include "control/exchange.hpp"
 #include <condition_variable>
@@ -42,29 +44,34 @@ private:
     struct late_job {
         job what;
         time until;
+        bool slow;
     };
     struct task {
         job what;
         bool is_new = false; // nobody has looked at it
         bool writes = false; // it has its place among those that write
+        bool slow = false;   // and among those that take long
     };
     void run();
     // `lock_` is held by all of these.
     [[nodiscard]] auto take(std::unique_lock<std::mutex>& held) -> std::optional<task>;
     [[nodiscard]] auto choose() -> std::optional<task>;
     void wait(std::unique_lock<std::mutex>& held);
+    [[nodiscard]] auto has_place(bool slow) const -> bool;
+    void give_place(task& mine, bool slow);
+    [[nodiscard]] auto may_wait(bool slow) const -> bool;
     // False: it is not to be answered now. Null then, when it is set aside.
     [[nodiscard]] auto admit(task& mine, const glance& seen) -> bool;
 
     const std::size_t most_;
-    const std::size_t most_writing_;
+    const std::size_t most_writing_, most_slow_;
     const calls by_;
     const sys::clock& clock_;
     std::mutex lock_;
     std::condition_variable changed_;
     std::deque<job> waiting_;
     std::deque<late_job> aside_; // they write, and wait for a place
-    std::size_t writing_ = 0;
+    std::size_t writing_ = 0, slow_ = 0;
     std::vector<job> finished_;
     bool over_ = false;
     std::vector<std::thread> threads_; // last: they use all of the above

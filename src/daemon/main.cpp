@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <glove/base/error_text.hpp>
+#include <glove/container/launch.hpp>
 #include <glove/control/runtime_directory.hpp>
 #include <glove/control/server.hpp>
 #include <glove/run/exec.hpp>
@@ -82,6 +83,8 @@ constexpr std::chrono::seconds longest_farewell{10};
     GLOVE_CHECK(harden());
     GLOVE_TRY(const auto config, settings_of(asked));
     GLOVE_TRY(auto launcher, launcher_for(config));
+    // After the launcher, which finds what agents get by what is usual here. What it is for: there.
+    GLOVE_CHECK(container::raise_open_files());
     const sys::system_clock clock;
     sys::system_entropy random;
     GLOVE_TRY(const auto stop, stop_signals());

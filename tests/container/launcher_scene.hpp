@@ -150,7 +150,8 @@ private:
     }
     auto hear() -> bool {
         ::pollfd source{terminal_.get(), POLLIN, 0};
-        if (::poll(&source, 1, 20'000 * slowness()) != 1) throw std::runtime_error{"no word"};
+        if (::poll(&source, 1, 20'000 * slowness()) != 1)
+            throw std::runtime_error{"no word after " + said_};
         char part[4096];
         const auto got = ::read(terminal_.get(), part, sizeof part);
         if (got <= 0) return false;

@@ -42,6 +42,43 @@ TEST(Launcher, ASessionRunsAsTheAgentAndItsStatusComesBack) {
               "1000\n1000\nagent\n/home/agent\n=1792");
 }
 
+// Two counts that the kernel keeps for all sessions of a user together, and what one session can
+// take of them.
+constexpr const char* greedy = R"(python3 -c '
+import array, os, socket
+ptys = []
+try:
+    while len(ptys) < 4096: ptys.append(os.open("/dev/ptmx", os.O_RDWR | os.O_NOCTTY))
+except OSError as e: print(len(ptys), e.errno, flush=True)
+for one in ptys: os.close(one)
+kept, null = [], os.open("/dev/null", os.O_RDONLY)
+try:
+    while len(kept) < 40:
+        kept.append(socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM))
+        for i in range(8):
+            one = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [null] * 100))
+            kept[-1][0].sendmsg([b"x"], [one], socket.MSG_DONTWAIT)
+except OSError as e: print("full", e.errno, flush=True)
+input()
+')";
+
+TEST(Launcher, NoSessionTakesTheDescriptorsOnTheirWayOrTheTerminalsFromAnother) {
+    EXPECT_EQ(as_service([] {
+                  const ::rlimit usual{300, 600};
+                  prepared(::setrlimit(RLIMIT_NOFILE, &usual) == 0, "setrlimit");
+                  auto by = good(launcher::start());
+                  (void)good(raise_open_files()); // as gloved does
+                  session hostile{by, shell_wish(greedy)};
+                  hostile.release();
+                  hostile.await_word("full 109"); // ETOOMANYREFS
+                  session next{by, shell_wish("ulimit -Sn; ulimit -Hn")};
+                  const auto said = next.run();
+                  hostile.type("\n");
+                  return said + " " + hostile.run();
+              }),
+              "300\n300\n=0 127 28\nfull 109\n\n=0");
+}
+
 TEST(Launcher, OneLauncherStartsMany) {
     EXPECT_EQ(as_service([] {
                   auto by = good(launcher::start());

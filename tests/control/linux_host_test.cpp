@@ -538,6 +538,38 @@ TEST(HostEgress, OfNoTargetIsNoNetwork) {
     EXPECT_EQ(step_of(plan_egress(plan, rules)), "prepare.egress");
 }
 
+// The file lies beside the journals, and whoever asks is hostile.
+TEST(Egress, NoSessionFillsTheDiskWithRecords) {
+    struct counter final : audit::sink {
+        std::uint32_t seen = 0;
+        auto append(const audit::event&) -> result<> override {
+            ++seen;
+            return {};
+        }
+    } file;
+    session_records mine{file};
+    const auto put = [&](audit::status how) {
+        audit::event one;
+        one.status = how;
+        return step_of(mine.append(one));
+    };
+    const auto fill = [&](audit::status how, std::uint32_t most) {
+        for (std::uint32_t i = 0; i < most; ++i)
+            if (put(how) != "none") return i;
+        return most;
+    };
+    EXPECT_EQ(fill(audit::status::invalid_arguments, session_records::most_refusals),
+              session_records::most_refusals);
+    EXPECT_EQ(put(audit::status::invalid_arguments), "egress.records");
+    EXPECT_EQ(fill(audit::status::pending, session_records::most_intents),
+              session_records::most_intents);
+    EXPECT_EQ(put(audit::status::pending), "egress.records");
+    EXPECT_EQ(file.seen, session_records::most_refusals + session_records::most_intents);
+    // What was begun still ends on record.
+    EXPECT_EQ(put(audit::status::ok), "none");
+    EXPECT_EQ(put(audit::status::transport_error), "none");
+}
+
 TEST(HostEgress, TheTokenIsTiedToTheLaunchAndNotTold) {
     const test::folder place;
     const auto path = place / "state/egress-audit.jsonl";

@@ -18,8 +18,10 @@ using clock = std::chrono::steady_clock;
 class echo final : public answerer {
 public:
     auto look_at(string_view text, const arrival& when) -> glance override {
-        if (text == "wait") return {true, when.monotonic + 60s};
-        if (text == "soon late") return {true, when.monotonic + 150ms};
+        if (text == "wait") return {true, false, when.monotonic + 60s};
+        if (text == "wait long") return {true, true, when.monotonic + 60s};
+        if (text == "stop") return {true, false, when.monotonic + 60s};
+        if (text == "soon late") return {true, false, when.monotonic + 150ms};
         return {};
     }
     auto answer_to(string& text, const arrival&) -> string override {
@@ -27,7 +29,7 @@ public:
         if (text.starts_with("slow")) std::this_thread::sleep_for(400ms);
         if (text == "throw") throw std::runtime_error{"as it was asked"};
         if (text.starts_with("large:")) return string(most_frame_bytes, 'x');
-        if (text == "wait")
+        if (text == "wait" || text == "wait long")
             while (held) std::this_thread::sleep_for(1ms);
         if (text.size() > 100) return std::to_string(text.size());
         return "echo:" + text;
@@ -181,6 +183,32 @@ TEST(Server, a_disk_that_hangs_leaves_one_worker_for_those_who_look) {
     EXPECT_THAT(server.log(), HasSubstr("exchange.queue"));
     by.held = false;
     for (const auto& one : writing) EXPECT_EQ(test::answer_on(one), "echo:wait");
+}
+
+// As many starts as anybody asks for, each of which copies for as long as it may: what ends a
+// session still finds a worker.
+TEST(Server, what_takes_long_leaves_a_worker_for_what_writes) {
+    echo by;
+    test::running_server server{by, {.connections = 16, .workers = 4}};
+    std::vector<sys::unique_fd> long_ones;
+    const auto ask_long = [&] {
+        long_ones.push_back(server.client());
+        (void)test::put(long_ones.back(), test::framed("wait long"));
+    };
+    for (int i = 0; i < 6; ++i) ask_long();
+    EXPECT_TRUE(test::becomes([&] { return by.asked == 2; }));
+    for (int i = 0; i < 5; ++i) {
+        const auto one = server.client();
+        (void)test::put(one, test::framed("stop"));
+        EXPECT_EQ(test::answer_on(one, 2s), "echo:stop");
+    }
+    EXPECT_EQ(by.asked, 7); // no third one began
+    // A quarter of the places may wait, which are 4: all are taken.
+    ask_long();
+    EXPECT_EQ(test::answer_on(long_ones.back(), 2s), "[no answer]");
+    long_ones.pop_back();
+    by.held = false;
+    for (const auto& one : long_ones) EXPECT_EQ(test::answer_on(one), "echo:wait long");
 }
 
 TEST(Server, a_worker_that_throws_is_no_end) {

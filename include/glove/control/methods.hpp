@@ -75,6 +75,8 @@ struct method {
     std::string_view result;  // in words
     auto (*carry_out)(service_state&, const call&) -> answer<std::string> = nullptr;
     bool writes = false; // it may wait for a disk: never may all workers do such work
+    // And takes long by itself: never may all of those do such work.
+    bool slow = false;
 };
 [[nodiscard]] auto methods() -> std::span<const method>;
 [[nodiscard]] auto find_method(std::string_view name) -> const method*;
@@ -108,6 +110,7 @@ struct arrival {
 // What can be told of a request before it is carried out.
 struct glance {
     bool writes = false;
+    bool slow = false;                                                // of what writes
     std::chrono::nanoseconds until = std::chrono::nanoseconds::max(); // monotonic: then it is late
 };
 

@@ -273,7 +273,8 @@ failure mount_tree(setup_state& state) noexcept {
 }
 
 failure mount_terminals(setup_state& state) noexcept {
-    const option options[] = {{"mode", "0620"}, {"ptmxmode", "0666"}};
+    // The machine has so many for all namespaces together: a few thousand.
+    const option options[] = {{"mode", "0620"}, {"ptmxmode", "0666"}, {"max", "128"}};
     failure bad;
     const scoped terminals{
         new_filesystem("devpts", options, std::size(options), MOUNT_ATTR_NOEXEC, bad)};

@@ -18,6 +18,7 @@
 #include <glove/base/wipe.hpp>
 #include <glove/sys/sockets.hpp>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -160,20 +161,38 @@ template<class T> [[nodiscard]] auto receive(sys::fd_ref channel, std::vector<sy
     return distribute(std::move(message), std::move(came), opening.has_entry);
 }
 
-[[nodiscard]] auto start(given& what, const argument_area& area) -> result<started_init> {
+// What every session begins with, whatever was asked for.
+struct begun_with {
+    argument_area arguments;
+    ::rlimit open_files{}; // of the agent
+};
+
+// The kernel counts the descriptors that a user has on their way in sockets, of all sessions and of
+// the service together, and refuses one more to whoever's own limit is below that. An agent must
+// not be able to keep Glove's own from being passed on: it gets half of what Glove has.
+[[nodiscard]] auto divide_open_files(::rlimit& agents) noexcept -> bool {
+    if (::getrlimit(RLIMIT_NOFILE, &agents) != 0) return false;
+    const ::rlimit own{agents.rlim_max, agents.rlim_max};
+    agents.rlim_max /= 2;
+    agents.rlim_cur = std::min(agents.rlim_cur, agents.rlim_max);
+    return ::setrlimit(RLIMIT_NOFILE, &own) == 0;
+}
+
+[[nodiscard]] auto start(given& what, const begun_with& with) -> result<started_init> {
     const auto& plan = what.launch.plan;
     launch_request request{.plan = &plan,
                            .bridge = plan.bridge ? &what.bridge : nullptr,
-                           .arguments = area,
-                           .terminal = terminal_request{
-                               .streams = {true, true, true},
-                               .size = {.ws_row = what.launch.rows,
-                                        .ws_col = what.launch.columns,
-                                        .ws_xpixel = 0,
-                                        .ws_ypixel = 0},
-                           }};
+                           .arguments = with.arguments,
+                           .terminal =
+                               terminal_request{
+                                   .streams = {true, true, true},
+                                   .size = {.ws_row = what.launch.rows,
+                                            .ws_col = what.launch.columns,
+                                            .ws_xpixel = 0,
+                                            .ws_ypixel = 0},
+                               },
+                           .open_files = with.open_files};
     if (what.entry) request.entry.emplace(what.entry);
-    if (::getrlimit(RLIMIT_NOFILE, &request.open_files) != 0) return fail_os(keeper_step);
     // The maps of a process that is not dumpable cannot be written, and init begins as a copy of
     // this one.
     if (::prctl(PR_SET_DUMPABLE, 1) != 0) return fail_os(keeper_step);
@@ -191,10 +210,10 @@ template<class T> [[nodiscard]] auto receive(sys::fd_ref channel, std::vector<sy
 }
 
 // Init, which is with the service now.
-[[nodiscard]] auto launch_given(sys::fd_ref channel, const argument_area& area)
+[[nodiscard]] auto launch_given(sys::fd_ref channel, const begun_with& with)
     -> result<sys::child_process> {
     GLOVE_TRY(auto what, receive_launch(channel));
-    GLOVE_TRY(auto started, start(what, area));
+    GLOVE_TRY(auto started, start(what, with));
     GLOVE_CHECK(hand_over(channel, started));
     for (auto& variable : what.launch.plan.environment) wipe(variable);
     return std::move(started.init);
@@ -206,14 +225,14 @@ void refuse(sys::fd_ref channel, const error& problem) {
     (void)sys::send_descriptors(channel, answer, {});
 }
 
-[[noreturn]] void run_keeper(int session, const argument_area& area) noexcept {
-    put_title(area, "glove-keeper");
+[[noreturn]] void run_keeper(int session, const begun_with& with) noexcept {
+    put_title(with.arguments, "glove-keeper");
     if (!reset_signals(0) || ::dup3(session, launcher_channel, O_CLOEXEC) < 0 ||
         sys::close_range(launcher_channel + 1, ~0U, 0) != 0)
         ::_exit(125);
     sys::unique_fd channel{launcher_channel};
     {
-        auto init = launch_given(channel, area);
+        auto init = launch_given(channel, with);
         if (!init) refuse(channel, init.error());
         channel = {};
         if (init) (void)init->wait();
@@ -232,16 +251,16 @@ void refuse(sys::fd_ref channel, const error& problem) {
 } // namespace
 
 void run_launcher(int channel, ::pid_t service) noexcept {
-    const auto area = own_arguments();
-    if (!become_launcher(channel, service)) ::_exit(125);
-    put_title(area, "glove-launcher");
+    begun_with with{.arguments = own_arguments()};
+    if (!become_launcher(channel, service) || !divide_open_files(with.open_files)) ::_exit(125);
+    put_title(with.arguments, "glove-launcher");
     const sys::unique_fd own{launcher_channel};
     constexpr char ready = static_cast<char>(keeper_answer::launched);
     if (sys::send_descriptors(own, {&ready, 1}, {}) != 1) ::_exit(125);
     for (;;) {
         const auto session = next_session(own);
         const auto keeper = ::fork();
-        if (keeper == 0) run_keeper(session.get(), area);
+        if (keeper == 0) run_keeper(session.get(), with);
         if (keeper < 0) refuse(session, fail_os("launcher.fork", errno, "fork").error());
     }
 }
