@@ -27,7 +27,8 @@ using health_question =
 struct service_places {
     std::string unit_directory; // of the user's units
     health_question health = ask_health;
-    std::chrono::milliseconds between{25}, patience{5'000}; // of asking after a start
+    // After a start: how often it is asked, how long it may take to listen, and then to answer.
+    std::chrono::milliseconds between{25}, patience{5'000}, answer{15'000};
 };
 // $XDG_CONFIG_HOME/systemd/user, or ~/.config/systemd/user.
 [[nodiscard]] auto places_of_caller() -> result<service_places>;
