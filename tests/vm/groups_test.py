@@ -47,7 +47,8 @@ class Unit(unittest.TestCase):
 class OfAUser(Unit):
     def test_all_of_it_as_mapped_root_and_as_the_user(self):
         self.passes(*MAPPED_ROOT)
-        self.passes()
+        if inside.SOAK:
+            self.passes()
 
     def test_only_what_was_delegated_serves(self):
         self.opens()

@@ -6,8 +6,9 @@
     run.py --prepare                                                    makes the guest, if it is not there
 
 In the guest they run as its ordinary user, who has a user manager, as after a login; those with the label `root`
-after them, as root. build/reports/vm gets what each said, the guest's journal, and `results.xml` in the form that
-CTest has for it. Status 125: the guest never reported.
+after them, as root. With GLOVE_SOAK=1 also those with the label `vm-long`: whole forms of what `vm` has a part of.
+build/reports/vm gets what each said, the guest's journal, and `results.xml` in the form that CTest has for it. Status
+125: the guest never reported.
 """
 import argparse
 import json
@@ -60,7 +61,7 @@ def list_of(tests, root, limit):
 
 def listed_tests(label, wanted):
     """Without the twins that run as an ordinary user: in the guest, most do."""
-    shown = subprocess.run(["ctest", "--test-dir", BUILD, "--show-only=json-v1", "-L", f"^{label}$"], text=True,
+    shown = subprocess.run(["ctest", "--test-dir", BUILD, "--show-only=json-v1", "-L", f"^({label})$"], text=True,
                            capture_output=True, check=True)
     tests = [Test(one) for one in json.loads(shown.stdout)["tests"] if "command" in one]
     tests = [test for test in tests if not test.name.endswith(".as_user")
@@ -151,7 +152,8 @@ def write_report(label, results, found):
 
 
 def run(options):
-    tests = listed_tests(options.label, options.names)
+    label = f"{options.label}|vm-long" if os.environ.get("GLOVE_SOAK") == "1" else options.label
+    tests = listed_tests(label, options.names)
     image = Image(kept_folder())
     image.prepare(tell)
     with tempfile.TemporaryDirectory(prefix="glove-vm-results.") as results:

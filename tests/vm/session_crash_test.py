@@ -8,7 +8,7 @@ import time
 import inside
 from managed import OVER, Case, controller
 
-ROUNDS = 100 if inside.SOAK else 8
+ROUNDS = 100 if inside.SOAK else 4
 
 
 class Crashes(Case):

@@ -197,7 +197,7 @@ class Restarts(Case):
     def test_many_leave_nothing_behind(self):
         service = self.service
         service.put_script("echo $$; echo x > /tmp/x\n")
-        pid, rounds = service.main_pid(), 1000 if inside.SOAK else 20
+        pid, rounds = service.main_pid(), 1000 if inside.SOAK else 10
         self.ended("warm", service.plan())
         before = len(os.listdir(f"/proc/{pid}/fd")), threads_of(pid)
         began = time.monotonic()
