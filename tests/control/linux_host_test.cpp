@@ -3,6 +3,7 @@
 #include "control/host_binding.hpp"
 #include "control/host_images.hpp"
 #include "control/host_own_files.hpp"
+#include "control/host_session.hpp"
 #include "supervisor/exposure_scene.hpp"
 #include "supervisor/policy_scene.hpp"
 #include <fcntl.h>
@@ -206,6 +207,22 @@ TEST(HostGrants, LeaveRoomForThePrivatePlaces) {
     EXPECT_EQ(step_of(scratch_bytes(plan, grants)), "prepare.disk");
     grants[1].access = access_kind::read;
     EXPECT_EQ(scratch_bytes(plan, grants).value(), 6 * mib);
+}
+
+// --- an end that takes its time ---
+
+TEST(HostSession, AnEndIsOverdueAfterItsPatience) {
+    using std::chrono::hours;
+    constexpr std::chrono::nanoseconds begin{hours{1}}, all{patience_with_end};
+    slow_end end;
+    EXPECT_FALSE(end.is_overdue(false, hours{0}));
+    EXPECT_FALSE(end.is_overdue(true, begin));
+    EXPECT_FALSE(end.is_overdue(true, begin + all - std::chrono::nanoseconds{1}));
+    EXPECT_TRUE(end.is_overdue(true, begin + all));
+    EXPECT_TRUE(end.is_overdue(true, begin + 2 * all));
+    slow_end never;
+    EXPECT_FALSE(never.is_overdue(false, begin));
+    EXPECT_FALSE(never.is_overdue(false, begin + 2 * all));
 }
 
 // --- Glove's own files ---
