@@ -112,6 +112,7 @@ auto host_session::launch(std::chrono::nanoseconds deadline) -> result<process_i
     }
     if (network_) GLOVE_CHECK(network_->await_ready());
     GLOVE_CHECK(check_unchanged(made_.program));
+    GLOVE_CHECK(made_.is_still_granted()); // a copy takes its time, and a revocation none
     return process_identity_of(launched.init.pid, launched.init.start_time_ticks,
                                made_.group.identity());
 }

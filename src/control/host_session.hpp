@@ -8,6 +8,7 @@
 #include "control/host_program.hpp"
 #include "control/host_secrets.hpp"
 #include <atomic>
+#include <functional>
 #include <glove/audit/jsonl.hpp>
 #include <glove/container/launcher.hpp>
 #include <glove/container/session_groups.hpp>
@@ -54,6 +55,7 @@ struct prepared_session {
     std::vector<session_secret> secrets;
     container::session_group group;
     session_filesystems files;
+    std::function<result<>()> is_still_granted;
     std::unique_ptr<container::plan> plan; // whoever was launched by it points to it
 };
 

@@ -72,6 +72,9 @@ struct policy_scene {
         if (out) out->chosen = nullptr; // ends with the policy
         return out;
     }
+    [[nodiscard]] auto still_granted(const exposure_store* exposures) const -> result<> {
+        return check_still_granted(plan, exposures, 1'000);
+    }
     void grant(supervisor::alias_grant of) { plan.grants = std::vector{std::move(of)}; }
 };
 
@@ -178,8 +181,13 @@ TEST(HostGrants, AnExposureIsAskedAtTheMomentOfItsUse) {
               source_identity_digest(lasting_identity_of(judged->grants.at(0).facts)).value());
 
     EXPECT_EQ(step_of(scene.judged()), "plan.exposures");
+    const auto before = open_descriptors();
+    EXPECT_EQ(step_of(scene.still_granted(exposures.get())), "none");
+    EXPECT_EQ(open_descriptors(), before);
     ASSERT_TRUE(exposures->revoke("key-2", {"proj", shown.generation}));
     EXPECT_EQ(step_of(scene.judged(exposures.get())), "exposure.state");
+    // What was opened before is of no use then.
+    EXPECT_EQ(step_of(scene.still_granted(exposures.get())), "exposure.state");
 }
 
 auto written(std::string alias, std::uint64_t bytes) -> granted_path {
