@@ -183,6 +183,16 @@ auto session_filesystem::use() -> result<filesystem_use> {
     return s.seen;
 }
 
+auto session_filesystem::attended(const sys::clock& time, nanoseconds deadline,
+                                  const std::function<result<>()>& work) -> result<> {
+    std::unique_ptr<watchdog> patience;
+    if (state_->server) {
+        GLOVE_TRY(patience, watchdog::over(*state_->server,
+                                           std::max(deadline - time.monotonic(), nanoseconds{0})));
+    }
+    return work();
+}
+
 auto session_filesystem::close(const sys::clock& time, nanoseconds deadline) -> result<> {
     if (!state_->content) return {};
     return state_->close(time, deadline);

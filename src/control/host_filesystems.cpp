@@ -85,9 +85,12 @@ auto session_filesystems::make_image(const granted_path& grant, sys::fd_ref entr
     if (!existed || known) unused_images_.push_back(grant.alias);
     GLOVE_TRY(auto made, store.make(session_id_, grant.alias, grant.max_bytes, entry));
     written_.push_back({grant.alias, true, grant.exposure, std::move(made.files)});
-    GLOVE_CHECK(copy(grant, written_.back().files.content(), store.root(),
-                     container::session_images::record_name(session_id_, grant.alias),
-                     container::lasts::for_good, patience));
+    auto& files = written_.back().files;
+    GLOVE_CHECK(files.attended(*time_, patience.deadline, [&] {
+        return copy(grant, files.content(), store.root(),
+                    container::session_images::record_name(session_id_, grant.alias),
+                    container::lasts::for_good, patience);
+    }));
     if (existed && !known) unused_images_.push_back(grant.alias); // it was empty
     return {};
 }
@@ -110,6 +113,7 @@ auto session_filesystems::make(std::uint64_t scratch_bytes, const std::vector<gr
                                sys::fd_ref entry, std::chrono::nanoseconds deadline) -> result<> {
     GLOVE_TRY(auto scratch, container::make_scratch(scratch_bytes, inodes_for(scratch_bytes, 0)));
     scratch_.emplace(std::move(scratch));
+    deadline_ = deadline;
     const container::tree_patience patience{.time = *time_, .deadline = deadline};
     for (const auto& grant : grants)
         if (grant.is_written())
@@ -126,9 +130,14 @@ auto session_filesystems::take_mount(const granted_path& of) -> result<sys::uniq
     const auto found = std::ranges::find(written_, of.alias, &written::alias);
     if (found == written_.end())
         return fail(errc::wrong_state, "files.mount", "nothing was made for " + of.alias);
-    // A file stands alone in the directory that holds its copy.
-    return found->files.take_mount(of.is_directory() ? ""
-                                                     : std::string{container::single_file_name});
+    sys::unique_fd out;
+    GLOVE_CHECK(found->files.attended(*time_, deadline_, [&]() -> result<> {
+        // A file stands alone in the directory that holds its copy.
+        const std::string name{of.is_directory() ? "" : container::single_file_name};
+        GLOVE_TRY(out, found->files.take_mount(name));
+        return {};
+    }));
+    return out;
 }
 
 auto session_filesystems::home() const -> result<sys::unique_fd> {

@@ -1,7 +1,8 @@
 // The file systems that one session writes: its scratch space, and one for each copy.
 //
 // Guarantees: each has the quota that the plan says; a copy is whole before anybody gets it; when
-// the session never ran, nothing is left of it, and when it did, nothing that it wrote is deleted.
+// the session never ran, nothing is left of it, and when it did, nothing that it wrote is deleted;
+// whoever serves an image holds nobody beyond the deadline.
 #pragma once
 #include "control/host_grants.hpp"
 #include "control/host_images.hpp"
@@ -78,6 +79,7 @@ private:
     std::optional<container::session_filesystem> scratch_;
     std::vector<written> written_;
     std::vector<std::string> unused_images_; // nobody ever wrote to them but this object
+    std::chrono::nanoseconds deadline_{};    // of what is made
     bool used_ = false;
 };
 

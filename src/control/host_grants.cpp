@@ -102,6 +102,21 @@ auto judge_plan(const supervisor::session_plan& plan, const supervisor::session_
     return *std::move(out);
 }
 
+auto check_still_granted(const supervisor::session_plan& plan, const exposure_store* exposures,
+                         std::uint64_t now_ms) -> result<> {
+    const auto* const grants = std::get_if<1>(&plan.grants);
+    if (grants == nullptr || exposures == nullptr) return {}; // judged without any
+    result<> out;
+    exposures->with([&](const supervisor::exposures_now& now) {
+        for (const auto& grant : *grants) {
+            const auto used = supervisor::use_exposure(now.ledger, now.policy, grant,
+                                                       plan.runtime_template_id, now_ms);
+            if (!used && out) out = std::unexpected(used.error());
+        }
+    });
+    return out;
+}
+
 auto scratch_bytes(const supervisor::session_plan& plan, const std::vector<granted_path>& grants)
     -> result<std::uint64_t> {
     auto left = plan.limits.disk_bytes;

@@ -54,6 +54,12 @@ struct judged_plan {
                               const exposure_store* exposures, std::uint64_t now_ms)
     -> result<judged_plan>;
 
+// Once more, when everything was made: whether an exposure of the plan was revoked meanwhile, has
+// expired, or its path leads somewhere else.
+[[nodiscard]] auto check_still_granted(const supervisor::session_plan& plan,
+                                       const exposure_store* exposures, std::uint64_t now_ms)
+    -> result<>;
+
 // A sandbox does not stand in less.
 inline constexpr std::uint64_t least_scratch_bytes = 1U << 20U;
 // What the grants leave of the session's disk for its private places. Step: prepare.disk.

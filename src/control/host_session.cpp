@@ -28,8 +28,19 @@ host_session::host_session(const host_means& means, prepared_session made)
 
 // The processes first; then what they used. The other members end by themselves.
 host_session::~host_session() {
-    process_.reset();
+    end_process();
     network_.reset();
+}
+
+// A request that a file system of the session does not answer holds whoever made it, and so the
+// namespace; whoever serves it is in the session's group.
+void host_session::end_process() {
+    if (process_ && process_->end()) {
+        const auto patience = std::chrono::milliseconds{patience_with_end};
+        ::pollfd init{process_->init().get(), POLLIN, 0};
+        if (::poll(&init, 1, static_cast<int>(patience.count())) == 0) (void)made_.group.kill();
+    }
+    process_.reset();
 }
 
 auto host_session::take_evaluator() -> std::optional<transcript_evaluator> {
@@ -64,11 +75,11 @@ auto host_session::await_terminal(std::chrono::nanoseconds deadline) -> result<>
             return fail(errc::timed_out, "session.launch",
                         "the sandbox did not stand within the time that the launch has");
         constexpr std::chrono::milliseconds longest{60'000};
-        ::pollfd source{process_->news().get(), POLLIN, 0};
+        ::pollfd source{process_->awaited().get(), POLLIN, 0};
         const int got = ::poll(&source, 1, static_cast<int>(std::min(left, longest).count()));
         if (got < 0 && errno != EINTR) return fail_os("session.launch", errno, "poll");
         if (got <= 0) continue;
-        GLOVE_TRY(const auto ended, process_->read_news());
+        GLOVE_TRY(const auto ended, process_->look_for_news());
         if (ended)
             return fail(errc::io, "session.launch",
                         "the sandbox's first process ended before it was released");
@@ -101,6 +112,7 @@ auto host_session::launch(std::chrono::nanoseconds deadline) -> result<process_i
     }
     if (network_) GLOVE_CHECK(network_->await_ready());
     GLOVE_CHECK(check_unchanged(made_.program));
+    GLOVE_CHECK(made_.is_still_granted()); // a copy takes its time, and a revocation none
     return process_identity_of(launched.init.pid, launched.init.start_time_ticks,
                                made_.group.identity());
 }
@@ -112,7 +124,7 @@ auto host_session::release() -> result<> {
 
 auto host_session::descriptors() const -> std::vector<sys::fd_ref> {
     std::vector<sys::fd_ref> out;
-    if (is_live_) out.push_back(process_->news());
+    if (is_live_) out.push_back(process_->awaited());
     if (network_) out.push_back(network_->descriptor());
     return out;
 }
@@ -120,10 +132,12 @@ auto host_session::descriptors() const -> std::vector<sys::fd_ref> {
 auto host_session::advance() -> result<std::optional<process_end>> {
     if (network_) network_->advance();
     if (!is_live_) return std::nullopt;
-    ::pollfd source{process_->news().get(), POLLIN, 0};
-    if (::poll(&source, 1, 0) <= 0) return std::nullopt;
-    auto news = process_->read_news();
-    if (news && !*news) return std::nullopt;
+    auto news = process_->look_for_news();
+    if (news && !*news) {
+        if (end_.is_overdue(killed_ || process_->is_ending(), means_.time.monotonic()))
+            (void)made_.group.kill(); // again, with the next look
+        return std::nullopt;
+    }
     {
         const std::lock_guard held{reach_};
         is_live_ = false;
@@ -155,7 +169,7 @@ auto host_session::conclude(std::stop_token stop) -> session_remains {
         is_live_ = false;
     }
     // They hold the session's mounts.
-    process_.reset();
+    end_process();
     made_.plan.reset();
     if (!made_.secrets.empty()) {
         if (const auto home = made_.files.home()) {

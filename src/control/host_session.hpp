@@ -8,6 +8,7 @@
 #include "control/host_program.hpp"
 #include "control/host_secrets.hpp"
 #include <atomic>
+#include <functional>
 #include <glove/audit/jsonl.hpp>
 #include <glove/container/launcher.hpp>
 #include <glove/container/session_groups.hpp>
@@ -28,6 +29,22 @@ struct host_means {
     unsigned processors = 1;
 };
 
+// How long the processes of a session may take to end, once they were killed or the first of them
+// has said that it ends.
+inline constexpr std::chrono::seconds patience_with_end{30};
+class slow_end {
+public:
+    // Asked now and then. From the patience on, counted from when it was first ending.
+    [[nodiscard]] auto is_overdue(bool is_ending, std::chrono::nanoseconds now) -> bool {
+        if (!is_ending) return false;
+        if (!since_) since_ = now;
+        return now - *since_ >= patience_with_end;
+    }
+
+private:
+    std::optional<std::chrono::nanoseconds> since_;
+};
+
 struct prepared_session {
     std::string session_id;
     start_binding binding;
@@ -38,6 +55,7 @@ struct prepared_session {
     std::vector<session_secret> secrets;
     container::session_group group;
     session_filesystems files;
+    std::function<result<>()> is_still_granted;
     std::unique_ptr<container::plan> plan; // whoever was launched by it points to it
 };
 
@@ -62,6 +80,7 @@ public:
     [[nodiscard]] auto conclude(std::stop_token stop) -> session_remains override;
 
 private:
+    void end_process();
     [[nodiscard]] auto use() -> result<container::filesystem_use>;
     [[nodiscard]] auto start_network(sys::unique_fd relay) -> result<>;
     [[nodiscard]] auto await_terminal(std::chrono::nanoseconds deadline) -> result<>;
@@ -76,6 +95,7 @@ private:
     std::optional<container::running> process_;
     bool is_live_ = false; // from its launch to its end
     mutable std::atomic<bool> killed_{false};
+    slow_end end_;
     sys::unique_fd terminal_;
     container::filesystem_use last_use_;
     session_meter meter_;

@@ -199,6 +199,7 @@ struct mount_list {
 
 auto linux_host::state::check_apart(const gathered& of) const -> result<> {
     auto paths = places.own_files;
+    paths.push_back(places.egress_log);
     paths.push_back(places.materialization_root);
     if (places.library_bundle_root) paths.push_back(*places.library_bundle_root);
     for (const auto& secret : has.policy->rules().secret_mounts)
@@ -284,6 +285,7 @@ auto linux_host::state::prepare(const session_record& of, const supervisor::seal
     GLOVE_TRY(auto group, has.groups->make(of.session_id, {limits.memory_bytes, limits.pids}));
     GLOVE_CHECK(files.make(with.scratch_bytes, grants, group.entry(), deadline));
     GLOVE_TRY(auto plan, plan_of(with, files));
+    if (!plan.guard_search_complete) tell("session.guard_incomplete", of.session_id);
     const auto& place = group.identity();
     start_binding binding{.launch_profile_digest = with.profile_digest,
                           .cgroup = cgroup_identity{.device = place.device, .inode = place.inode},
@@ -304,6 +306,9 @@ auto linux_host::state::prepare(const session_record& of, const supervisor::seal
                                 .secrets = std::move(with.secrets),
                                 .group = std::move(group),
                                 .files = std::move(files),
+                                .is_still_granted = [this, plan = sealed.plan]() -> result<> {
+                                    return check_still_granted(plan, has.exposures, now_ms());
+                                },
                                 .plan = std::make_unique<container::plan>(std::move(plan))});
 }
 

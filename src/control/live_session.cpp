@@ -1,7 +1,6 @@
 // What the two threads of a session do, and how it is ended.
 #include "control/live_session.hpp"
 #include <algorithm>
-#include <cerrno>
 #include <glove/sys/threads.hpp>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -189,7 +188,7 @@ auto live_session::wait_for_end(const std::function<void()>& once_killed)
         if (given_up_) return std::nullopt;
         const auto until = look_at_limits();
         if (is_ending()) kill(once_killed);
-        if (!wait(*mine, until)) continue;
+        wait(*mine, until);
         const auto end = mine->advance();
         if (end && !*end) continue;
         if (!end) tell("session.trouble", end.error());
@@ -199,14 +198,13 @@ auto live_session::wait_for_end(const std::function<void()>& once_killed)
     }
 }
 
-auto live_session::wait(const hosted_session& of, nanoseconds until) const -> bool {
+void live_session::wait(const hosted_session& of, nanoseconds until) const {
     std::vector<::pollfd> ends{{wake_.get(), POLLIN, 0}};
     for (const auto& one : of.descriptors()) ends.push_back({one.get(), POLLIN, 0});
+    // Whatever comes of it, the host is asked then.
     const int ready = ::poll(ends.data(), ends.size(), wait_time(until - clock_.monotonic()));
-    if (ready < 0) return errno != EINTR; // then the host is asked all the same
     std::uint64_t rung = 0;
-    if (ends.front().revents != 0) (void)!::read(wake_.get(), &rung, sizeof rung);
-    return std::any_of(ends.begin() + 1, ends.end(), [](const auto& e) { return e.revents != 0; });
+    if (ready > 0 && ends.front().revents != 0) (void)!::read(wake_.get(), &rung, sizeof rung);
 }
 
 auto live_session::settle(const process_end& end, nanoseconds drained_by) -> settled_end {

@@ -99,8 +99,8 @@ private:
     [[nodiscard]] auto pass_gate() -> bool;
     [[nodiscard]] auto look_at_limits() -> std::chrono::nanoseconds;
     void kill(const std::function<void()>& once_killed);
-    // Whether one of the host's descriptors is to be looked at.
-    [[nodiscard]] auto wait(const hosted_session& of, std::chrono::nanoseconds until) const -> bool;
+    // Until one of the host's descriptors is to be looked at, or somebody wakes it.
+    void wait(const hosted_session& of, std::chrono::nanoseconds until) const;
     void kill_now();
     void wake() const;
     void tell(std::string_view name, const error& why) const;

@@ -1,10 +1,13 @@
 // What comes with news is let in only as one descriptor, and only as what was waited for.
 #include "container/linux/control_channel.hpp"
+#include "container/linux/launch_parts.hpp"
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
 #include <glove/sys/sockets.hpp>
+#include <glove/sys/spawn.hpp>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <pty.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -125,6 +128,75 @@ TEST(ControlChannel, AnOrderNeverWaitsForAnInitThatDoesNotRead) {
             return;
         }
     ADD_FAILURE() << "the channel took everything";
+}
+
+// --- an end that takes its time ---
+
+// Somebody stands for an init that has said everything, and cannot end yet.
+struct slow_init {
+    two_ends channel;
+    plan of;
+    sys::child_process process = sys::spawn({.program = "/bin/sleep",
+                                             .arguments = {"sleep", "1000"},
+                                             .environment = {},
+                                             .descriptors = {}})
+                                     .value();
+    // As glove holds one that its launcher reaps.
+    [[nodiscard]] auto launched() -> running {
+        sys::unique_fd pidfd{::fcntl(process.descriptor().get(), F_DUPFD_CLOEXEC, 3)};
+        return running_elsewhere(of, sys::child_process::reaped_elsewhere(std::move(pidfd)),
+                                 std::move(channel.ours));
+    }
+    void say(news what, std::int32_t value) const {
+        news_message message{};
+        message.what = what;
+        message.value = value;
+        ASSERT_EQ(::send(channel.theirs.get(), &message, sizeof message, MSG_NOSIGNAL),
+                  ssize_t(sizeof message));
+    }
+    void end() const { ASSERT_TRUE(process.signal(SIGKILL)); }
+};
+
+auto is_readable(sys::fd_ref what, int patience) -> bool {
+    ::pollfd source{what.get(), POLLIN, 0};
+    return ::poll(&source, 1, patience) == 1;
+}
+
+TEST(LookForNews, NeverWaitsForAnInitThatHasSaidThatItEnds) {
+    slow_init init;
+    auto agent = init.launched();
+    EXPECT_FALSE(agent.look_for_news().value());
+    EXPECT_FALSE(agent.is_ending());
+    init.say(news::started, 0);
+    EXPECT_TRUE(is_readable(agent.awaited(), 0));
+    EXPECT_FALSE(agent.look_for_news().value());
+    EXPECT_TRUE(agent.takes_input());
+    EXPECT_FALSE(agent.is_ending());
+
+    init.say(news::ended, 7 << 8);
+    init.channel.theirs = {};
+    for (int i = 0; i < 3; ++i) EXPECT_FALSE(agent.look_for_news().value());
+    EXPECT_TRUE(agent.is_ending());
+    EXPECT_FALSE(is_readable(agent.awaited(), 0)) << "whoever waits for it would turn round";
+    init.end();
+    EXPECT_TRUE(is_readable(agent.awaited(), 10'000));
+    const auto end = agent.look_for_news();
+    ASSERT_TRUE(end && *end);
+    EXPECT_EQ((*end)->wait_status, 7 << 8);
+}
+
+TEST(LookForNews, NorForOneThatHungUpWithoutAWord) {
+    slow_init init;
+    auto agent = init.launched();
+    init.channel.theirs = {};
+    EXPECT_TRUE(is_readable(agent.awaited(), 10'000)); // its copy goes when the program begins
+    for (int i = 0; i < 3; ++i) EXPECT_FALSE(agent.look_for_news().value());
+    EXPECT_TRUE(agent.is_ending());
+    init.end();
+    EXPECT_TRUE(is_readable(agent.init(), 10'000));
+    const auto end = agent.look_for_news();
+    ASSERT_FALSE(end);
+    EXPECT_EQ(end.error().step, "launch.init");
 }
 
 } // namespace

@@ -734,6 +734,30 @@ TEST_P(ServedImages, AProcessThatHangsHoldsNobody) {
     EXPECT_TRUE(seen || seen.error().step == "files.quarantined") << in_words(seen);
 }
 
+// A copy into it waits for its answers, which nothing but its own end ends.
+TEST_P(ServedImages, WhatIsAttendedEndsWhateverTheProcessDoes) {
+    auto files = made();
+    const auto in_time = [&](std::chrono::milliseconds left) {
+        return files.attended(time, time.monotonic() + left, [&]() -> result<> {
+            const int os = put(files.content(), "a", "one");
+            if (os != 0) return fail_os("test.put", os);
+            return {};
+        });
+    };
+    EXPECT_TRUE(in_time(std::chrono::seconds{10}));
+    const auto program = servers().program;
+    EXPECT_EQ(::kill(program, 0), 0);
+    ASSERT_EQ(::kill(program, SIGSTOP), 0);
+    EXPECT_LT(took([&] {
+                  const auto late = in_time(std::chrono::milliseconds{500});
+                  ASSERT_FALSE(late);
+                  EXPECT_EQ(late.error().step, "test.put");
+              }),
+              std::chrono::seconds{2 * slowness()});
+    EXPECT_TRUE(is_gone(program));
+    EXPECT_FALSE(files.close(time, deadline()));
+}
+
 // Of a look, which reads what a session left, even those who wait for its files.
 TEST_P(ServedImages, ALookEndsWhateverTheProcessDoes) {
     auto files = made();

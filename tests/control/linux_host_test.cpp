@@ -3,6 +3,7 @@
 #include "control/host_binding.hpp"
 #include "control/host_images.hpp"
 #include "control/host_own_files.hpp"
+#include "control/host_session.hpp"
 #include "supervisor/exposure_scene.hpp"
 #include "supervisor/policy_scene.hpp"
 #include <fcntl.h>
@@ -70,6 +71,9 @@ struct policy_scene {
         auto out = judge_plan(plan, policy, exposures, 1'000);
         if (out) out->chosen = nullptr; // ends with the policy
         return out;
+    }
+    [[nodiscard]] auto still_granted(const exposure_store* exposures) const -> result<> {
+        return check_still_granted(plan, exposures, 1'000);
     }
     void grant(supervisor::alias_grant of) { plan.grants = std::vector{std::move(of)}; }
 };
@@ -177,8 +181,13 @@ TEST(HostGrants, AnExposureIsAskedAtTheMomentOfItsUse) {
               source_identity_digest(lasting_identity_of(judged->grants.at(0).facts)).value());
 
     EXPECT_EQ(step_of(scene.judged()), "plan.exposures");
+    const auto before = open_descriptors();
+    EXPECT_EQ(step_of(scene.still_granted(exposures.get())), "none");
+    EXPECT_EQ(open_descriptors(), before);
     ASSERT_TRUE(exposures->revoke("key-2", {"proj", shown.generation}));
     EXPECT_EQ(step_of(scene.judged(exposures.get())), "exposure.state");
+    // What was opened before is of no use then.
+    EXPECT_EQ(step_of(scene.still_granted(exposures.get())), "exposure.state");
 }
 
 auto written(std::string alias, std::uint64_t bytes) -> granted_path {
@@ -206,6 +215,22 @@ TEST(HostGrants, LeaveRoomForThePrivatePlaces) {
     EXPECT_EQ(step_of(scratch_bytes(plan, grants)), "prepare.disk");
     grants[1].access = access_kind::read;
     EXPECT_EQ(scratch_bytes(plan, grants).value(), 6 * mib);
+}
+
+// --- an end that takes its time ---
+
+TEST(HostSession, AnEndIsOverdueAfterItsPatience) {
+    using std::chrono::hours;
+    constexpr std::chrono::nanoseconds begin{hours{1}}, all{patience_with_end};
+    slow_end end;
+    EXPECT_FALSE(end.is_overdue(false, hours{0}));
+    EXPECT_FALSE(end.is_overdue(true, begin));
+    EXPECT_FALSE(end.is_overdue(true, begin + all - std::chrono::nanoseconds{1}));
+    EXPECT_TRUE(end.is_overdue(true, begin + all));
+    EXPECT_TRUE(end.is_overdue(true, begin + 2 * all));
+    slow_end never;
+    EXPECT_FALSE(never.is_overdue(false, begin));
+    EXPECT_FALSE(never.is_overdue(false, begin + 2 * all));
 }
 
 // --- Glove's own files ---

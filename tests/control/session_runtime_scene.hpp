@@ -38,7 +38,7 @@ public:
     // How it is to go wrong.
     std::atomic<bool> refuses_launch = false, has_no_terminal = false, is_not_released = false;
     std::atomic<bool> outlives_kill = false, broken_meter = false, unknown_end = false;
-    std::atomic<bool> holds_terminal_open = false;
+    std::atomic<bool> holds_terminal_open = false, ends_silently = false;
     std::atomic<int> failing_kills = 0;
     std::function<void()> during_launch;
     std::vector<retained_change_receipt> changes;
@@ -111,6 +111,7 @@ public:
         if (end_) return;
         end_ = how;
         if (!holds_terminal_open) peer_ = {};
+        if (ends_silently) return;
         const std::uint64_t one = 1;
         EXPECT_EQ(::write(over_.get(), &one, sizeof one), ssize_t{sizeof one});
     }

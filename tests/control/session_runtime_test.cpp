@@ -276,6 +276,14 @@ TEST(SessionRuntime, AKillThatFailsIsTriedAgain) {
     EXPECT_TRUE(it.logged("puppet.kill"));
 }
 
+// What a host looks at may be overdue without any news.
+TEST(SessionRuntime, AHostIsAskedWithoutNewsToo) {
+    runtime_scene it;
+    it.host.dress = [](puppet& one) { one.ends_silently = true; };
+    it.begin("one")->exit(0);
+    EXPECT_EQ(it.cause_of("one"), "exited");
+}
+
 TEST(SessionRuntime, TheLastBytesAreInTheReceipt) {
     runtime_scene it;
     for (int round = 0; round < 50; ++round) {

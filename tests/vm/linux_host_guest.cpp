@@ -463,6 +463,28 @@ TEST(LinuxHost, WhatIsDroppedBeforeItRanLeavesNothing) {
     EXPECT_EQ(scene.traces(), before);
 }
 
+TEST(LinuxHost, WhatIsRevokedWhileItIsMadeReadyIsNotStarted) {
+    host_scene scene;
+    scene.without_images();
+    scene.open();
+    auto plan = scene.plan();
+    scene.grant(plan, "site", access_kind::ephemeral_write);
+    const auto before = scene.traces();
+    {
+        auto twin = scene.prepare(plan);
+        ASSERT_TRUE(twin) << step_of(twin);
+        EXPECT_EQ(launched(**twin, scene.clock), "launched");
+    }
+    {
+        auto made = scene.prepare(plan);
+        ASSERT_TRUE(made) << step_of(made);
+        const auto generation = std::get<std::vector<exposure_grant>>(plan.grants)[0].generation;
+        ASSERT_TRUE(scene.exposures->revoke("key-revoked", {"site", generation}));
+        EXPECT_EQ(launched(**made, scene.clock).substr(0, 14), "exposure.state");
+    }
+    EXPECT_EQ(scene.traces(), before);
+}
+
 TEST(LinuxHost, ASessionIsKilled) {
     host_scene scene;
     scene.without_images();

@@ -101,6 +101,17 @@ public:
     // How the agent ended, or which step refused; empty when it has only started. Before it tells
     // of an end it waits until the namespace is empty.
     [[nodiscard]] auto read_news() -> result<std::optional<ending>>;
+    // The same without a wait, for who may not: an end is told once the namespace is empty, and
+    // empty it may never become as long as a process waits for a file system that does not answer.
+    [[nodiscard]] auto look_for_news() -> result<std::optional<ending>>;
+    // Readable when `look_for_news` has something to do. Until the end was told.
+    [[nodiscard]] auto awaited() const noexcept -> sys::fd_ref {
+        return last_ ? init_.descriptor() : sys::fd_ref{control_};
+    }
+    // Readable from init's end on, when the namespace is empty. Until the end was told.
+    [[nodiscard]] auto init() const noexcept -> sys::fd_ref { return init_.descriptor(); }
+    // Init has nothing more to say: it is on its way to its end, or there.
+    [[nodiscard]] auto is_ending() const noexcept -> bool { return last_.has_value(); }
     // What the last news brought: a listening socket of the plan; the private terminal's master,
     // whose flags nobody has touched; the signal that stopped the agent, or 0; that the agent has
     // started, or gone on after `go_on`, so that keys typed from now on find it. None waits.
@@ -115,6 +126,9 @@ public:
 private:
     [[nodiscard]] auto accept_listener(sys::unique_fd came, std::size_t index)
         -> result<sys::unique_fd>;
+    // What comes next, which is the last in the end.
+    [[nodiscard]] auto hear() -> result<>;
+    [[nodiscard]] auto reap() -> result<std::optional<ending>>;
 
     sys::child_process init_;
     sys::unique_fd control_;
@@ -127,6 +141,7 @@ private:
     bool takes_input_ = false;
     std::uint64_t armed_ = 0;
     bool killed_ = false;
+    std::optional<result<ending>> last_;
 };
 
 [[nodiscard]] auto launch(const launch_request& request) -> result<running>;

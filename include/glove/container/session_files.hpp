@@ -10,6 +10,7 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <glove/base/error.hpp>
 #include <glove/sys/clock.hpp>
 #include <glove/sys/fd.hpp>
@@ -46,6 +47,11 @@ public:
     // files.use.
     void begin_use();
     [[nodiscard]] auto use() -> result<filesystem_use>;
+    // Does what may wait for whoever serves it, for the service itself. At the deadline, on the
+    // clock's monotonic time, the server is killed: then whoever waits gets an error, and so does
+    // everybody after that. One at a time, and not of a look. Step: files.thread.
+    [[nodiscard]] auto attended(const sys::clock& time, std::chrono::nanoseconds deadline,
+                                const std::function<result<>()>& work) -> result<>;
     // Everything is on the disk (an image), and nothing of it is in use any more. No process may
     // have it any more. Steps: files.sync, files.close.
     [[nodiscard]] auto close(const sys::clock& time, std::chrono::nanoseconds deadline) -> result<>;

@@ -51,7 +51,8 @@ public:
     // That it is on record: the first process goes on to the agent's program.
     [[nodiscard]] virtual auto release() -> result<> = 0;
 
-    // What is to be waited for; `advance` is asked whenever one of them is readable. By one thread.
+    // What is to be waited for; `advance` is asked whenever one of them is readable, and each
+    // second at the latest. It never waits for a process of the session. By one thread.
     [[nodiscard]] virtual auto descriptors() const -> std::vector<sys::fd_ref> = 0;
     // How the first process ended, once every process of the session has. An error is an end that
     // nobody knows, told once.

@@ -9,6 +9,7 @@
 #include <glove/container/launch.hpp>
 #include <glove/sys/sockets.hpp>
 #include <limits>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -123,31 +124,53 @@ auto running::accept_listener(sys::unique_fd came, std::size_t index) -> result<
     return container::accept_listener(std::move(came), keep_->listeners[index]);
 }
 
-auto running::read_news() -> result<std::optional<ending>> {
+auto running::hear() -> result<> {
     auto [got, message, came] = receive_news(control_);
     const bool whole = got == sizeof message && plausible(message);
     if (whole && message.what == news::listener) {
         GLOVE_TRY(listener_.socket, accept_listener(std::move(came), message.index));
         listener_.index = message.index;
-        return std::nullopt;
+        return {};
     }
     if (whole && message.what == news::terminal) {
         GLOVE_TRY(terminal_, accept_terminal(std::move(came), terminal_due_));
-        return std::nullopt;
+        return {};
     }
     if (whole) {
         armed_ = message.armed;
         stop_ = message.what == news::stopped ? message.value : 0;
         takes_input_ = message.what == news::started || message.what == news::went_on;
-        if (message.what == news::stopped || takes_input_) return std::nullopt;
+        if (message.what == news::stopped || takes_input_) return {};
     }
-    // Init is the last to leave: once it is reaped, the namespace is empty.
+    if (got != sizeof message && killed_) last_ = ending{.wait_status = SIGKILL};
+    else if (!whole)
+        last_ = fail(errc::io, "launch.init", "the sandbox's init ended without a report");
+    else if (message.what == news::failed)
+        last_ = std::unexpected(step_error(message, *keep_->source));
+    else last_ = ending{.wait_status = message.value};
+    return {};
+}
+
+// Init is the last to leave: once it is reaped, the namespace is empty.
+auto running::reap() -> result<std::optional<ending>> {
     GLOVE_CHECK(init_.wait());
-    if (got != sizeof message && killed_) return ending{.wait_status = SIGKILL};
-    if (got != sizeof message || !plausible(message))
-        return fail(errc::io, "launch.init", "the sandbox's init ended without a report");
-    if (message.what == news::failed) return std::unexpected(step_error(message, *keep_->source));
-    return ending{.wait_status = message.value};
+    GLOVE_TRY(const auto how, *last_);
+    return how;
+}
+
+auto running::read_news() -> result<std::optional<ending>> {
+    if (!last_) GLOVE_CHECK(hear());
+    if (!last_) return std::nullopt;
+    return reap();
+}
+
+auto running::look_for_news() -> result<std::optional<ending>> {
+    ::pollfd control{control_.get(), POLLIN, 0};
+    if (!last_ && ::poll(&control, 1, 0) > 0) GLOVE_CHECK(hear());
+    if (!last_) return std::nullopt;
+    GLOVE_TRY(const bool ended, init_.has_ended());
+    if (!ended) return std::nullopt;
+    return reap();
 }
 
 auto running::layers() const -> std::vector<layer> {
