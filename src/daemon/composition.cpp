@@ -34,14 +34,17 @@ template<class T> [[nodiscard]] auto of_journal(std::string_view setting, const 
 }
 
 // What no session gets to see, beside its own places.
-[[nodiscard]] auto places_of(const control::service_config& config) -> control::linux_host_places {
+[[nodiscard]] auto places_of(const control::service_config& config,
+                             const std::optional<std::string>& config_file)
+    -> control::linux_host_places {
     control::linux_host_places out{
         .materialization_root = *config.materialization_root,
         .library_bundle_root = config.library_bundle_root,
         .egress_log = sys::parent_of(config.receipt_journal) + "/egress-audit.jsonl",
         .own_files = {config.runtime_directory, config.audit_key, config.receipt_journal}};
-    for (const auto* path : {&config.session_policy, &config.session_store,
-                             &config.path_exposure_policy, &config.path_exposure_journal})
+    for (const auto* path :
+         {&config.session_policy, &config.session_store, &config.path_exposure_policy,
+          &config.path_exposure_journal, &config_file})
         if (*path) out.own_files.push_back(**path);
     return out;
 }
@@ -119,7 +122,8 @@ void composition::sweep_groups() {
 }
 
 // A machine on which a limit cannot be held is no reason to leave the rest undone.
-auto composition::open_runtime(const control::service_config& config) -> result<> {
+auto composition::open_runtime(const control::service_config& config,
+                               const std::optional<std::string>& config_file) -> result<> {
     if (!launcher_ || !sessions_ || !config.materialization_root) return {};
     auto groups = container::session_groups::open();
     if (!groups) {
@@ -142,7 +146,7 @@ auto composition::open_runtime(const control::service_config& config) -> result<
                                                 .log = &log_,
                                                 .groups = &*groups_,
                                                 .launcher = &*launcher_},
-                                               places_of(config)));
+                                               places_of(config, config_file)));
     sweep_groups();
     host_->sweep(*sessions_);
     retained_ = host_->retained(*sessions_);
@@ -163,6 +167,7 @@ void composition::end_sessions(std::chrono::nanoseconds deadline) {
 }
 
 auto composition::open(const control::service_config& config,
+                       const std::optional<std::string>& config_file,
                        std::optional<container::launcher> launcher, const sys::clock& clock,
                        control::service_log& log) -> result<std::unique_ptr<composition>> {
     // What the operator decided is right, and this build cannot do it: that is no reason to leave
@@ -175,7 +180,7 @@ auto composition::open(const control::service_config& config,
     GLOVE_CHECK(out->open_receipts(config));
     GLOVE_CHECK(out->open_exposures(config));
     GLOVE_CHECK(out->open_sessions(config));
-    GLOVE_CHECK(out->open_runtime(config));
+    GLOVE_CHECK(out->open_runtime(config, config_file));
     if (config.local_service_proxy)
         log.write({.name = "settings.unused",
                    .text = "this build passes no local services on: local_service_proxy is not "

@@ -21,8 +21,10 @@ namespace glove::daemon {
 
 class composition {
 public:
-    // `clock` and `log` must outlive it. Without a launcher no session is run.
+    // `clock` and `log` must outlive it. Without a launcher no session is run. `config_file`: the
+    // absolute path of where `config` was read, if it was.
     [[nodiscard]] static auto open(const control::service_config& config,
+                                   const std::optional<std::string>& config_file,
                                    std::optional<container::launcher> launcher,
                                    const sys::clock& clock, control::service_log& log)
         -> result<std::unique_ptr<composition>>;
@@ -38,7 +40,8 @@ private:
     [[nodiscard]] auto open_exposures(const control::service_config& config) -> result<>;
     [[nodiscard]] auto open_channels(const control::service_config& config) -> result<>;
     [[nodiscard]] auto open_sessions(const control::service_config& config) -> result<>;
-    [[nodiscard]] auto open_runtime(const control::service_config& config) -> result<>;
+    [[nodiscard]] auto open_runtime(const control::service_config& config,
+                                    const std::optional<std::string>& config_file) -> result<>;
     void sweep_groups();
 
     std::optional<container::launcher> launcher_;

@@ -17,6 +17,7 @@
 #include <glove/control/runtime_directory.hpp>
 #include <glove/control/server.hpp>
 #include <glove/run/exec.hpp>
+#include <glove/sys/files.hpp>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -58,6 +59,12 @@ constexpr std::chrono::seconds longest_farewell{10};
     return {};
 }
 
+[[nodiscard]] auto config_file_of(const invocation& asked) -> result<std::optional<std::string>> {
+    if (!asked.config_file) return std::nullopt;
+    GLOVE_TRY(auto path, sys::absolute(*asked.config_file));
+    return path;
+}
+
 [[nodiscard]] auto settings_of(const invocation& asked) -> result<control::service_config> {
     if (!asked.config_file) return asked.settings;
     return control::load_service_config(*asked.config_file);
@@ -82,6 +89,7 @@ constexpr std::chrono::seconds longest_farewell{10};
 [[nodiscard]] auto serve(const invocation& asked) -> result<control::ending> {
     GLOVE_CHECK(harden());
     GLOVE_TRY(const auto config, settings_of(asked));
+    GLOVE_TRY(const auto config_file, config_file_of(asked));
     GLOVE_TRY(auto launcher, launcher_for(config));
     // After the launcher, which finds what agents get by what is usual here. What it is for: there.
     GLOVE_CHECK(container::raise_open_files());
@@ -94,7 +102,8 @@ constexpr std::chrono::seconds longest_farewell{10};
     // when the parts are there.
     GLOVE_TRY(auto secret, place.renew_secret(random));
     GLOVE_TRY(auto listener, place.listen());
-    GLOVE_TRY(const auto made, composition::open(config, std::move(launcher), clock, log));
+    GLOVE_TRY(const auto made,
+              composition::open(config, config_file, std::move(launcher), clock, log));
     control::service answers{made->parts(), std::move(secret)};
     GLOVE_TRY(const auto server,
               control::server::open(std::move(listener), server_settings_of(config), answers, clock,
