@@ -77,7 +77,8 @@ class Limits(Case):
             with self.subTest(place=place):
                 receipt, _ = self.session(f"dd if=/dev/zero of={place}/big bs=64k\nsleep 1000\n", "disk",
                                           cause="disk_limit")
-                self.assertGreater(receipt["observed"]["disk_bytes"], PROFILES["disk"]["disk_bytes"])
+                # What Glove made in it before the session began is not the session's, and takes room.
+                self.assertGreater(receipt["observed"]["disk_bytes"], PROFILES["disk"]["disk_bytes"] - MIB // 8)
                 receipt, _ = self.session(f"dd if=/dev/zero of={place}/big bs=1M count=40 && rm {place}/big\n", "disk")
                 self.assertGreaterEqual(receipt["observed"]["disk_bytes"], 40 * MIB if inside.SLOWNESS == 1 else 0)
         for count in range(ROUNDS):
