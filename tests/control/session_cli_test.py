@@ -550,12 +550,14 @@ class OnATerminal(Case):
         self.assertEqual((len(keys) >= 2, len(keys)), (True, len(set(keys))))
 
     def test_a_shell_inside(self):
-        self.service.run("work", "sh", "-i")
+        one = self.service.run("work", "sh", "-i")
         terminal = self.attach(expect=b"$ ")
         terminal.type(b"echo a$((40 + 2))b\r")
         terminal.expect(b"a42b\r\n")
         terminal.type(b"sleep 1000\r")
         terminal.expect(b"1000\r\n")
+        # A key that comes before the job has the terminal is the shell's.
+        self.assertTrue(inside.wait_until(lambda: os.tcgetpgrp(one.master) != one.pid))
         terminal.type(b"\x03")
         terminal.expect(b"$ ")
         terminal.type(b"exit 6\r")
