@@ -163,8 +163,7 @@ auto session_filesystems::use() -> result<container::filesystem_use> {
 void session_filesystems::conclude_image(written& one, std::stop_token stop,
                                          retained_remains& out) {
     const auto trouble = [&](error why) {
-        why.detail = "the grant " + one.alias + ": " + why.detail;
-        out.troubles.push_back(std::move(why));
+        out.troubles.push_back(of_grant(std::move(why), one.alias).error());
     };
     if (auto closed = one.files.close(*time_, time_->monotonic() + patience_with_files); !closed)
         trouble(std::move(closed).error());

@@ -146,17 +146,7 @@ TEST(Doctor, AStateDirectoryThatCannotBeMadeIsMissing) {
 }
 
 // Namespaces of the child's own, as a container around this one would make them.
-void enter_namespaces(int which) {
-    const auto set = [](const char* path, const std::string& text) {
-        std::ofstream{path} << text << std::flush;
-    };
-    const auto uid = std::to_string(::geteuid());
-    const auto gid = std::to_string(::getegid());
-    test::prepared(::unshare(CLONE_NEWUSER | which) == 0, "unshare");
-    set("/proc/self/setgroups", "deny");
-    set("/proc/self/uid_map", uid + " " + uid + " 1");
-    set("/proc/self/gid_map", gid + " " + gid + " 1");
-}
+void enter_namespaces(int which) { test::enter_user_namespace(which, ::geteuid(), ::getegid()); }
 
 TEST(Doctor, NamespacesThatAreSwitchedOffAreTold) {
     expect_unusable("linux_namespaces", "No space left", "user.max_user_namespaces=10000", [] {

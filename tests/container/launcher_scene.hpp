@@ -31,21 +31,7 @@ template<class T> auto good(result<T> made) -> T {
 }
 
 inline void become_service() {
-    const auto uid = ::geteuid();
-    const auto gid = ::getegid();
-    const auto set = [](const char* path, const std::string& value) {
-        const sys::unique_fd file{::open(path, O_WRONLY | O_CLOEXEC)};
-        prepared(::write(file.get(), value.data(), value.size()) ==
-                     static_cast<ssize_t>(value.size()),
-                 path);
-    };
-    prepared(::unshare(uid == 0 ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS) == 0, "unshare");
-    if (uid != 0) {
-        set("/proc/self/setgroups", "deny");
-        set("/proc/self/uid_map", "0 " + std::to_string(uid) + " 1");
-        set("/proc/self/gid_map", "0 " + std::to_string(gid) + " 1");
-    }
-    prepared(::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0, "private");
+    test::become_mounter();
     // As it is after the execution of the service's program in there.
     prepared(::prctl(PR_SET_DUMPABLE, 1) == 0, "dumpable");
 }

@@ -179,11 +179,7 @@ protected:
 TEST_P(TakenMount, ServesASandboxAndOutlivesIt) {
     auto second = take();
     const auto said = test::said_by([&]() -> std::string {
-        const auto uid = std::to_string(::geteuid()), gid = std::to_string(::getegid());
-        if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return "unshare";
-        test::write_setting("/proc/self/setgroups", "deny");
-        test::write_setting("/proc/self/uid_map", "1000 " + uid + " 1");
-        test::write_setting("/proc/self/gid_map", "1000 " + gid + " 1");
+        test::enter_user_namespace(CLONE_NEWNS, 1000, 1000);
         if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return "private";
         if (sys::move_mount(second.get(), "", AT_FDCWD, "/tmp", MOVE_MOUNT_F_EMPTY_PATH) != 0)
             return "move: " + std::to_string(errno);

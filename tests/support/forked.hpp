@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <support/folder.hpp>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -91,22 +92,33 @@ inline void forbid_growth(::rlim_t bytes) {
     prepared(::setrlimit(RLIMIT_FSIZE, &limit) == 0, "setrlimit");
 }
 
-// In the child only: `root` becomes "/". An ordinary user takes a user namespace for it.
-inline void enter_root(const std::string& root) {
-    const auto uid = ::geteuid();
-    const auto gid = ::getegid();
+// A user namespace of its own, in which its user and group have these numbers, and the other
+// namespaces of `which`. Before there is a second thread.
+inline void enter_user_namespace(int which, ::uid_t inside_uid, ::gid_t inside_gid) {
     const auto set = [](const char* path, const std::string& value) {
         const sys::unique_fd file{::open(path, O_WRONLY | O_CLOEXEC)};
         prepared(::write(file.get(), value.data(), value.size()) ==
                      static_cast<ssize_t>(value.size()),
                  path);
     };
-    if (uid != 0) {
-        prepared(::unshare(CLONE_NEWUSER) == 0, "unshare");
-        set("/proc/self/setgroups", "deny");
-        set("/proc/self/uid_map", std::to_string(uid) + " " + std::to_string(uid) + " 1");
-        set("/proc/self/gid_map", std::to_string(gid) + " " + std::to_string(gid) + " 1");
-    }
+    const auto uid = std::to_string(::geteuid()), gid = std::to_string(::getegid());
+    prepared(::unshare(CLONE_NEWUSER | which) == 0, "unshare");
+    set("/proc/self/setgroups", "deny");
+    set("/proc/self/uid_map", std::to_string(inside_uid) + " " + uid + " 1");
+    set("/proc/self/gid_map", std::to_string(inside_gid) + " " + gid + " 1");
+}
+
+// May mount, and nobody else sees it: root as it is, anybody else as the root of a user namespace,
+// as a service of one's user is.
+inline void become_mounter() {
+    if (::geteuid() == 0) prepared(::unshare(CLONE_NEWNS) == 0, "unshare");
+    else enter_user_namespace(CLONE_NEWNS, 0, 0);
+    prepared(::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0, "private mounts");
+}
+
+// In the child only: `root` becomes "/". An ordinary user takes a user namespace for it.
+inline void enter_root(const std::string& root) {
+    if (::geteuid() != 0) enter_user_namespace(0, ::geteuid(), ::getegid());
     prepared(::chroot(root.c_str()) == 0 && ::chdir("/") == 0, root);
 }
 
