@@ -4,6 +4,7 @@
 #include "net/bridge_protocol.hpp"
 #include <algorithm>
 #include <dirent.h>
+#include <glove/sys/process_facts.hpp>
 #include <glove/sys/sockets.hpp>
 #include <gmock/gmock.h>
 #include <sys/syscall.h>
@@ -441,8 +442,8 @@ auto status_line(std::uint32_t pid, std::string_view name) -> std::string {
     return text.substr(begin, text.find('\n', begin) - begin);
 }
 auto parent_of(std::uint32_t pid) -> std::uint32_t {
-    const auto text = status_line(pid, "PPid");
-    return text.empty() ? 0 : static_cast<std::uint32_t>(std::stoul(text));
+    const auto facts = sys::facts_of_process(static_cast<::pid_t>(pid)); // it may just have ended
+    return facts ? static_cast<std::uint32_t>(facts->parent) : 0;
 }
 auto children_of(std::uint32_t pid) -> std::vector<std::uint32_t> {
     std::vector<std::uint32_t> out;
@@ -656,7 +657,7 @@ auto left_of_killed_service(bool released) -> std::string {
         told.read = {};
         become_service();
         auto by = good(launcher::start());
-        session one{by, shell_wish("sleep 100 & echo up; sleep 100")};
+        session one{by, shell_wish("sleep 100 & sleep 100 & echo up; wait")};
         one.await_terminal();
         if (released) {
             one.release();
