@@ -63,11 +63,7 @@ struct exposure_store::state {
     state(supervisor::exposure_policy allowed, const sys::clock& time)
         : policy{std::move(allowed)}, clock{time} {}
 
-    [[nodiscard]] auto now_ms() const -> std::uint64_t {
-        const auto since =
-            std::chrono::duration_cast<std::chrono::milliseconds>(clock.wall()).count();
-        return since > 0 ? static_cast<std::uint64_t>(since) : 0;
-    }
+    [[nodiscard]] auto now_ms() const -> std::uint64_t { return sys::wall_ms(clock); }
     [[nodiscard]] auto replay(const exposure_history& past) -> result<>;
     [[nodiscard]] auto apply(const supervisor::exposure_record& record) -> result<>;
     void owe();

@@ -23,11 +23,6 @@ constexpr std::uint64_t trial_bytes = 1U << 20U;
 
 using std::chrono::nanoseconds;
 
-[[nodiscard]] auto milliseconds_of(nanoseconds time) -> std::uint64_t {
-    return static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::milliseconds>(time).count());
-}
-
 // Those of a comparison without its fixture, which only the service reads.
 [[nodiscard]] auto mounted_projections(const supervisor::session_plan& plan)
     -> std::vector<supervisor::library_projection> {
@@ -87,9 +82,7 @@ struct linux_host::state {
     shared_images images;
     host_means means;
 
-    [[nodiscard]] auto now_ms() const -> std::uint64_t {
-        return milliseconds_of(has.clock->wall());
-    }
+    [[nodiscard]] auto now_ms() const -> std::uint64_t { return sys::wall_ms(*has.clock); }
     [[nodiscard]] auto check_apart(const gathered& of) const -> result<>;
     [[nodiscard]] auto resolve(const supervisor::session_plan& plan) const
         -> result<std::vector<supervisor::resolved_bundle>>;

@@ -21,9 +21,7 @@ struct queued_log::state {
         std::uint64_t lost_after = 0; // that found no room behind it
     };
 
-    [[nodiscard]] auto now_ms() const -> std::uint64_t {
-        return static_cast<std::uint64_t>(clock.wall().count()) / 1'000'000;
-    }
+    [[nodiscard]] auto now_ms() const -> std::uint64_t { return sys::wall_ms(clock); }
     [[nodiscard]] auto is_mine() const -> bool { return ::getpid() == owner; }
     [[nodiscard]] auto idle() const -> bool { return lines.empty() && !writing; }
 

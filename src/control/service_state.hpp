@@ -20,9 +20,7 @@ class service_state {
 public:
     service_state(const parts& of, bootstrap_secret shown) : has{of}, secret{std::move(shown)} {}
 
-    [[nodiscard]] auto now_ms() const -> std::uint64_t {
-        return static_cast<std::uint64_t>(has.clock->wall().count()) / 1'000'000;
-    }
+    [[nodiscard]] auto now_ms() const -> std::uint64_t { return sys::wall_ms(*has.clock); }
     // Before a step that cannot be undone.
     [[nodiscard]] auto still_in_time(const call& of) const -> answer<>;
     // Sessions that were alive when the last process ended: once, when a controller has all

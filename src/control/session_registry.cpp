@@ -52,10 +52,7 @@ session_registry::state::state(journal::storage& where, const registry_settings&
     : how{settings}, form{journal_settings(settings)}, store{where}, channels{admitted},
       clock{time}, book{admitted} {}
 
-auto session_registry::state::now_ms() const -> std::uint64_t {
-    const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(clock.wall()).count();
-    return static_cast<std::uint64_t>(std::max<decltype(ms)>(ms, 0));
-}
+auto session_registry::state::now_ms() const -> std::uint64_t { return sys::wall_ms(clock); }
 
 auto session_registry::state::is_over(const kept_session& what) const -> bool {
     return now_ms() >= over_at(what.now);

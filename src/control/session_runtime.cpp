@@ -57,10 +57,7 @@ session_runtime::state::~state() {
     if (house.joinable()) house.join();
 }
 
-auto session_runtime::state::now_ms() const -> std::uint64_t {
-    const auto ms = std::chrono::duration_cast<milliseconds>(has.clock->wall()).count();
-    return static_cast<std::uint64_t>(std::max<decltype(ms)>(ms, 0));
-}
+auto session_runtime::state::now_ms() const -> std::uint64_t { return sys::wall_ms(*has.clock); }
 
 auto session_runtime::state::ask(std::string_view step, std::string_view id) const -> answer<> {
     if (!how.before_step) return {};

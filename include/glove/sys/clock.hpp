@@ -20,4 +20,10 @@ public:
     [[nodiscard]] auto wall() const noexcept -> std::chrono::nanoseconds override;
 };
 
+// As records and controllers have it: whole milliseconds since 1970; 0 for whatever is before that.
+[[nodiscard]] inline auto wall_ms(const clock& of) noexcept -> std::uint64_t {
+    const auto ms = of.wall() / std::chrono::milliseconds{1};
+    return ms > 0 ? static_cast<std::uint64_t>(ms) : 0;
+}
+
 } // namespace glove::sys

@@ -46,7 +46,7 @@ struct start_key {
 [[nodiscard]] auto key_for(const session_words& words, const session_view& of, const service& asks)
     -> result<start_key> {
     if (auto known = own_key(words.request_key)) return *std::move(known);
-    const auto now = static_cast<std::uint64_t>(asks.clock().wall() / std::chrono::milliseconds{1});
+    const auto now = sys::wall_ms(asks.clock());
     start_key out{words.request_key, now, std::min(now + words.expires_ms, of.expires_at_ms)};
     if (out.expires_at_ms <= now)
         return fail(errc::wrong_state, "start.expired",
