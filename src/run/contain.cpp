@@ -67,7 +67,7 @@ public:
     auto finish(result<outcome> ended, run_facts& facts) -> result<outcome> {
         facts.layers = agent_->layers();
         if (group_) facts.enforced = group_->enforced();
-        if (tools_) finish_tools(*tools_, *inbox_);
+        if (tools_) finish_tools(*tools_, *inbox_, ended);
         const auto signed_off = finish_signer(facts);
         if (ended && !signed_off) ended = std::unexpected(signed_off.error());
         const auto finished = finish_network(facts);

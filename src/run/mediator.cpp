@@ -67,11 +67,18 @@ constexpr std::size_t most_check_output = 4UL << 20;
     return static_cast<int>(std::clamp<milliseconds::rep>(left.count(), 0, 3'600'000));
 }
 
-[[nodiscard]] auto how_it_ended(sys::child_process& process) -> std::string {
+// Of a process that has ended: how, and whether as one does that was to end.
+struct process_end {
+    std::string words = "ended";
+    bool in_order = false;
+};
+
+[[nodiscard]] auto how_it_ended(sys::child_process& process) -> process_end {
     const auto info = process.wait();
-    if (!info) return "ended";
-    if (info->si_code == CLD_EXITED) return "ended with status " + std::to_string(info->si_status);
-    return "was killed by signal " + std::to_string(info->si_status);
+    if (!info) return {};
+    const auto status = std::to_string(info->si_status);
+    if (info->si_code != CLD_EXITED) return {.words = "was killed by signal " + status};
+    return {.words = "ended with status " + status, .in_order = info->si_status == 0};
 }
 
 [[nodiscard]] auto has_ended(const sys::child_process& process, int wait_ms) -> bool {
@@ -118,6 +125,7 @@ void mediator::take(std::string_view message) {
         return;
     case control_word::failed:
     case control_word::ended: end_ = words.empty() ? std::string{"it gave up"} : words; return;
+    case control_word::left: left_ = true; return;
     case control_word::listener: break;
     }
     end_ = "it said what it must not";
@@ -126,12 +134,19 @@ void mediator::take(std::string_view message) {
 // It has closed its end, so it ends or has ended.
 void mediator::gone() {
     if (end_) return;
-    if (has_ended(*process_, 1000)) {
-        end_ = std::string{program_name} + " " + how_it_ended(*process_);
-        process_.reset();
+    if (!has_ended(*process_, 1000)) {
+        end_ = std::string{program_name} + " closed its channel";
         return;
     }
-    end_ = std::string{program_name} + " closed its channel";
+    control_ = {};
+    reap(left_);
+}
+
+// One that was to end has no end to tell of, when it ended in order.
+void mediator::reap(bool was_to_end) {
+    const auto how = how_it_ended(*process_);
+    process_.reset();
+    if (!end_ && !(was_to_end && how.in_order)) end_ = std::string{program_name} + " " + how.words;
 }
 
 void mediator::advance() {
@@ -157,6 +172,7 @@ void mediator::serve(sys::unique_fd listener) {
 }
 
 void mediator::finish(int hurry, const std::function<bool()>& is_meant) {
+    advance(); // what it has said until now was not because of this
     if (!process_) return;
     control_ = {};
     const auto wait = [&](std::chrono::nanoseconds at_most, int also) {
@@ -171,11 +187,10 @@ void mediator::finish(int hurry, const std::function<bool()>& is_meant) {
         }
         return false;
     };
-    if (!wait(finish_patience, hurry)) {
-        (void)process_->signal(SIGTERM);
-        // Whatever of it is left; the servers end with it.
-        if (!wait(last_patience, -1)) (void)process_->signal_group(SIGKILL);
-    }
+    if (wait(finish_patience, hurry)) return reap(true);
+    (void)process_->signal(SIGTERM);
+    if (wait(last_patience, -1)) return reap(true);
+    (void)process_->signal_group(SIGKILL); // whatever of it is left; the servers end with it
     process_.reset();
 }
 

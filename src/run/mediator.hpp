@@ -39,7 +39,8 @@ public:
     void advance();
     // Every server that is required has been initialized.
     [[nodiscard]] auto is_ready() const noexcept -> bool { return ready_; }
-    // Why it is no more: before it was ready, and afterwards.
+    // Why it is no more: before it was ready, and afterwards. Nothing when it ended because the
+    // agent has closed its streams: that has no tools any more, and may go on.
     [[nodiscard]] auto end() const noexcept -> const std::optional<std::string>& { return end_; }
     // When it must be ready, after its start.
     [[nodiscard]] auto patience() const noexcept -> std::chrono::nanoseconds { return patience_; }
@@ -48,7 +49,7 @@ public:
 
     // Ends it, and waits until it and the servers are gone: for `finish_patience`, or until
     // `hurry` is readable and `is_meant`; then it is asked once more, and killed after
-    // `last_patience`.
+    // `last_patience`. `end` tells from then on whether it had ended otherwise.
     void finish(sys::fd_ref hurry, const std::function<bool()>& is_meant);
 
 private:
@@ -56,12 +57,14 @@ private:
         : process_{std::move(process)}, control_{std::move(control)}, patience_{patience} {}
     void take(std::string_view message);
     void gone();
+    void reap(bool was_to_end);
     void finish(int hurry, const std::function<bool()>& is_meant);
 
     std::optional<sys::child_process> process_;
     sys::unique_fd control_;
     std::chrono::nanoseconds patience_;
     bool ready_ = false;
+    bool left_ = false; // by the agent
     std::optional<std::string> end_;
 };
 

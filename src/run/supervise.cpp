@@ -81,6 +81,11 @@ constexpr std::chrono::milliseconds end_repetition{100};
 // Between two looks at the processor time: what may be used meanwhile is what can be used too much.
 constexpr std::chrono::milliseconds shortest_sample{10}, longest_sample{1000};
 
+void say_mediation_ended(std::string_view therefore, std::string_view why) {
+    sys::say_line("the mediation of tools ended, " + std::string{therefore} + ": " +
+                  printable(why.substr(0, why.find('\n'))));
+}
+
 [[nodiscard]] auto asks_to_end(int number) -> bool { return effect_of(number) == effect::ends; }
 
 class watch {
@@ -168,8 +173,7 @@ private:
                 return fail(errc::timed_out, "mediation.start",
                             "the tool servers were not ready in time", "see --start-timeout");
         } else if (end && !stopped_by_ && !ended_) {
-            sys::say_line("the mediation of tools ended, so the command is ended: " +
-                          printable(end->substr(0, end->find('\n'))));
+            say_mediation_ended("so the command is ended", *end);
             (void)agent_.signal(SIGTERM);
             stop(exit_cause::mediation, termination_grace);
         }
@@ -418,11 +422,17 @@ auto signal_inbox::take() -> std::optional<received> {
                     .typed = info.ssi_code == SI_KERNEL};
 }
 
-void finish_tools(mediator& tools, signal_inbox& inbox) {
+void finish_tools(mediator& tools, signal_inbox& inbox, result<outcome>& ended) {
     tools.finish(inbox.descriptor(), [&inbox] {
         const auto got = inbox.take();
         return got && asks_to_end(got->number);
     });
+    const auto& end = tools.end();
+    if (!end || !ended) return;
+    if (ended->cause != exit_cause::exited && ended->cause != exit_cause::signaled) return;
+    say_mediation_ended("and the command ended before it was told", *end);
+    ended->cause = exit_cause::mediation;
+    ended->mediation_end = *end;
 }
 
 auto supervise(const supervised& run) -> result<outcome> { return watch{run}.run(); }

@@ -30,7 +30,7 @@ enum class exit_cause : std::uint8_t {
 struct outcome {
     exit_cause cause{};
     int wait_status = 0;
-    std::optional<std::uint64_t> output_bytes;        // counted only when limited
+    std::optional<std::uint64_t> output_bytes = {};   // counted only when limited
     std::string mediation_end = {};                   // why, when that is the cause
     std::optional<container::group_usage> usage = {}; // of a run in a control group
 };
@@ -79,7 +79,8 @@ struct supervised {
 };
 [[nodiscard]] auto supervise(const supervised& run) -> result<outcome>;
 
-// Ends the mediator of a run that is over; whoever asks Glove to end meanwhile is heard.
-void finish_tools(mediator& tools, signal_inbox& inbox);
+// Ends the mediator of a run that is over; whoever asks Glove to end meanwhile is heard. When it
+// had ended before, an agent that ended by itself was only quicker than the news: `ended` says so.
+void finish_tools(mediator& tools, signal_inbox& inbox, result<outcome>& ended);
 
 } // namespace glove::run

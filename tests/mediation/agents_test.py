@@ -266,6 +266,18 @@ class Agents(mediation_case.Case):
                 self.place.empty_workspace()
                 shutil.copy(os.path.join(mediation_case.HERE, "session.py"), self.place.workspace)
 
+    def test_an_agent_that_closes_its_streams_goes_on_without_tools(self):
+        done = self.place.run(*mediation_case.PYTHON, "-c", """
+import os, time
+os.close(1)
+os.close(0)
+time.sleep(2)
+open("went-on", "w").close()
+raise SystemExit(7)
+""", flags=[*self.upstream("a", *self.actor()), "--allow", "a.act", "--agent-transport", "stdio"])
+        self.assertEqual(done.returncode, 7, done.stderr)
+        self.assertTrue(os.path.exists(os.path.join(self.place.workspace, "went-on")))
+
     def test_the_mediation_is_explained_without_being_begun(self):
         done = self.place.run("true", flags=[*self.upstream("a", *self.actor()), "--allow", "a.act", "--explain"])
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -9,6 +9,9 @@
 //   slow    is never ready, ends with its channel
 //   ended   ready, then gives up with words
 //   gone    ready, then ends without a word
+//   left    ready, then says that the agent has left, and ends in order
+//   leave   the same, and does not end in order
+//   late    ready, ends with its channel, but not in order
 //   wrong   ready, then says what is no word
 //   hang    ready, and does not end with its channel
 //   deaf    the same, and SIGTERM does not end it
@@ -87,6 +90,10 @@ auto main() -> int {
     }
     if (what == "deaf") (void)::signal(SIGTERM, SIG_IGN); // before anybody can send it
     say(what == "notes" ? "rthe first\nthe second" : "r");
+    if (what == "left" || what == "leave") {
+        say("a");
+        return what == "left" ? 0 : 4;
+    }
     if (what == "ended" || what == "gone" || what == "wrong") {
         ::usleep(300'000);
         if (what == "ended") say("ethe record cannot be written");
@@ -98,5 +105,5 @@ auto main() -> int {
     leave("heard", hear());
     if (what == "hang" || what == "deaf")
         for (;;) ::pause();
-    return 0;
+    return what == "late" ? 4 : 0;
 }

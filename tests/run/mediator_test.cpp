@@ -1,5 +1,6 @@
 // The mediator of a run, played by a stand-in: see mediator_stand_in.cpp.
 #include "run/mediator.hpp"
+#include "run/supervise.hpp"
 #include <cstdlib>
 #include <glove/sys/files.hpp>
 #include <glove/sys/sockets.hpp>
@@ -43,7 +44,10 @@ protected:
     }
     // Until it is ready or has ended, or for ten seconds.
     static void await(mediator& one, bool wants_end = false) {
-        for (int i = 0; i < 100 && !one.end() && (wants_end || !one.is_ready()); ++i) {
+        await(one, [&] { return one.end() || (!wants_end && one.is_ready()); });
+    }
+    static void await(mediator& one, const std::function<bool()>& is_enough) {
+        for (int i = 0; i < 100 && !is_enough(); ++i) {
             ::pollfd source{one.descriptor().get(), POLLIN, 0};
             (void)::poll(&source, 1, 100);
             one.advance();
@@ -99,6 +103,57 @@ TEST_F(MediatorTest, GivesUpWithWords) {
     auto one = start("ended");
     await(one, true);
     EXPECT_EQ(one.end(), "the record cannot be written");
+}
+
+// An agent that closes its streams has no tools any more, and may go on.
+TEST_F(MediatorTest, OneThatTheAgentHasLeftEndsInOrder) {
+    auto one = start("left");
+    await(one, [&] { return one.descriptor().get() < 0; });
+    EXPECT_EQ(one.descriptor().get(), -1);
+    EXPECT_FALSE(one.end());
+    one.finish(quiet_, [] { return true; });
+    EXPECT_FALSE(one.end());
+    auto other = start("leave");
+    await(other, true);
+    EXPECT_EQ(other.end(), "glove-mediator ended with status 4");
+}
+
+// Whoever was quicker, the end of the run or the news.
+TEST_F(MediatorTest, WhatHadEndedOtherwiseIsToldAtTheEndOfTheRun) {
+    for (const auto& [how, end] : {std::pair{"ready", ""},
+                                   {"late", "glove-mediator ended with status 4"},
+                                   {"gone", "glove-mediator ended with status 4"},
+                                   {"ended", "the record cannot be written"}}) {
+        auto one = start(how);
+        await(one);
+        ::usleep(500'000); // nobody looks
+        one.finish(quiet_, [] { return true; });
+        EXPECT_EQ(one.end().value_or(""), end) << how;
+    }
+}
+
+TEST_F(MediatorTest, AnAgentThatEndedBeforeTheNewsCameHasNotJustExited) {
+    using run::exit_cause;
+    struct {
+        const char* how;
+        exit_cause before, after;
+    } const cases[] = {
+        {"ready", exit_cause::exited, exit_cause::exited},
+        {"gone", exit_cause::exited, exit_cause::mediation},
+        {"gone", exit_cause::signaled, exit_cause::mediation},
+        {"gone", exit_cause::terminated, exit_cause::terminated},
+        {"gone", exit_cause::wall_time, exit_cause::wall_time},
+    };
+    auto inbox = run::signal_inbox::open(false).value();
+    for (const auto& each : cases) {
+        auto one = start(each.how);
+        await(one);
+        ::usleep(500'000);
+        result<run::outcome> ended{run::outcome{.cause = each.before}};
+        run::finish_tools(one, inbox, ended);
+        EXPECT_EQ(ended->cause, each.after) << each.how;
+        EXPECT_EQ(ended->mediation_end.empty(), each.after != exit_cause::mediation);
+    }
 }
 
 TEST_F(MediatorTest, AWordThatIsNoneIsItsEnd) {

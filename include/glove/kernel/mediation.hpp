@@ -60,8 +60,15 @@ inline constexpr int mediation_descriptor = 3; // the text, to the end of the st
 inline constexpr int control_descriptor = 4;   // of `bridge`: SOCK_SEQPACKET
 
 // On the control channel. The mediator says `ready` when the servers that are required have been
-// initialized, or `failed` with words, and later `ended` with words when it gives the run up. It is
-// sent one byte with the listening socket; the end of the channel ends it.
-enum class control_word : char { ready = 'r', failed = 'f', ended = 'e', listener = 'l' };
+// initialized, or `failed` with words, and later `ended` with words when it gives the run up, or
+// `left` when the agent has closed the streams that it was served on. It is sent one byte with the
+// listening socket; the end of the channel ends it.
+enum class control_word : char {
+    ready = 'r',
+    failed = 'f',
+    ended = 'e',
+    left = 'a',
+    listener = 'l',
+};
 
 } // namespace glove::kernel

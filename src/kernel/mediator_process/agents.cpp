@@ -258,8 +258,10 @@ void service::look_after_agents() {
     }
     for (std::size_t i = 0; i < servers_.size(); ++i) memory_ += memory_of_server(i);
     if (memory_ > most_memory && !ending_) make_room();
-    if (!any && had_agent_ && options_.what == service_options::kind::serve && !ending_)
+    if (!any && had_agent_ && options_.what == service_options::kind::serve && !ending_) {
+        control_.say(control_word::left, "");
         begin_end("the agent has gone");
+    }
 }
 
 } // namespace glove::kernel
