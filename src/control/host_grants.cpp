@@ -64,10 +64,11 @@ constexpr std::string_view own_prefix = "__";
 
 [[nodiscard]] auto judge(const supervisor::session_plan& plan,
                          const supervisor::session_policy& policy,
-                         const supervisor::exposures_now* now, std::uint64_t now_ms)
-    -> result<judged_plan> {
+                         const supervisor::exposures_now* now, std::uint64_t accepted_at_ms,
+                         std::uint64_t now_ms) -> result<judged_plan> {
     const auto& rules = policy.rules();
-    GLOVE_TRY(const auto accepted, supervisor::validate_plan(plan, rules, now, now_ms));
+    GLOVE_TRY(const auto accepted,
+              supervisor::validate_plan(plan, rules, now, now_ms, accepted_at_ms));
     GLOVE_CHECK(supervisor::check_startable(plan, rules));
     if (plan.sandbox_backend != supervisor::backend_kind::linux_production)
         return fail(errc::unsupported, "prepare.backend",
@@ -93,11 +94,12 @@ constexpr std::string_view own_prefix = "__";
 } // namespace
 
 auto judge_plan(const supervisor::session_plan& plan, const supervisor::session_policy& policy,
-                const exposure_store* exposures, std::uint64_t now_ms) -> result<judged_plan> {
-    if (exposures == nullptr) return judge(plan, policy, nullptr, now_ms);
+                const exposure_store* exposures, std::uint64_t accepted_at_ms, std::uint64_t now_ms)
+    -> result<judged_plan> {
+    if (exposures == nullptr) return judge(plan, policy, nullptr, accepted_at_ms, now_ms);
     std::optional<result<judged_plan>> out;
     exposures->with([&](const supervisor::exposures_now& now) {
-        out.emplace(judge(plan, policy, &now, now_ms));
+        out.emplace(judge(plan, policy, &now, accepted_at_ms, now_ms));
     });
     return *std::move(out);
 }

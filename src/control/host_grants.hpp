@@ -47,12 +47,13 @@ struct judged_plan {
     std::vector<granted_path> grants;                     // in the plan's order
 };
 
-// `exposures` may be null. Steps: those of `validate_plan` and `check_startable`, policy.alias,
-// prepare.backend, prepare.adoption, prepare.materialization, prepare.alias.
+// Of a plan that was accepted at `accepted_at_ms`. `exposures` may be null. Steps: those of
+// `validate_plan` and `check_startable`, policy.alias, prepare.backend, prepare.adoption,
+// prepare.materialization, prepare.alias.
 [[nodiscard]] auto judge_plan(const supervisor::session_plan& plan,
                               const supervisor::session_policy& policy,
-                              const exposure_store* exposures, std::uint64_t now_ms)
-    -> result<judged_plan>;
+                              const exposure_store* exposures, std::uint64_t accepted_at_ms,
+                              std::uint64_t now_ms) -> result<judged_plan>;
 
 // Once more, when everything was made: whether an exposure of the plan was revoked meanwhile, has
 // expired, or its path leads somewhere else.

@@ -90,8 +90,8 @@ struct linux_host::state {
                                  const supervisor::session_plan& plan) const
         -> result<std::optional<transcript_evaluator>>;
     // Cheap refusals first, then what is read, then what is lent, and the hash of it all.
-    [[nodiscard]] auto gather(const std::string& session_id,
-                              const supervisor::sealed_plan& sealed) const -> result<gathered>;
+    [[nodiscard]] auto gather(const session_record& of, const supervisor::sealed_plan& sealed) const
+        -> result<gathered>;
     [[nodiscard]] auto deadline_of(const session_record& of) const -> nanoseconds;
     [[nodiscard]] auto prepare(const session_record& of, const supervisor::sealed_plan& plan)
         -> result<std::unique_ptr<hosted_session>>;
@@ -239,11 +239,11 @@ auto linux_host::state::deadline_of(const session_record& of) const -> nanosecon
     return has.clock->monotonic() + std::chrono::milliseconds{std::min(left, longest_ms)};
 }
 
-auto linux_host::state::gather(const std::string& session_id,
+auto linux_host::state::gather(const session_record& of,
                                const supervisor::sealed_plan& sealed) const -> result<gathered> {
     const auto& plan = sealed.plan;
     gathered out;
-    GLOVE_TRY(out.judged, judge_plan(plan, *has.policy, has.exposures, now_ms()));
+    GLOVE_TRY(out.judged, judge_plan(plan, *has.policy, has.exposures, of.created_at_ms, now_ms()));
     const auto& launch = *out.judged.chosen->launch;
     GLOVE_TRY(out.scratch_bytes, scratch_bytes(plan, out.judged.grants));
     GLOVE_CHECK(check_means(images, out.judged.grants));
@@ -252,7 +252,7 @@ auto linux_host::state::gather(const std::string& session_id,
     GLOVE_TRY(out.program, find_program(launch));
     GLOVE_CHECK(check_apart(out));
     GLOVE_TRY(out.bundles, resolve(plan));
-    GLOVE_TRY(out.evaluator, evaluator(session_id, plan));
+    GLOVE_TRY(out.evaluator, evaluator(of.session_id, plan));
     GLOVE_TRY(out.secrets, lend_secrets(plan, has.policy->rules(), leases));
     GLOVE_TRY(const auto executable, measure(out.program));
     GLOVE_TRY(out.profile_digest,
@@ -272,7 +272,7 @@ auto linux_host::state::prepare(const session_record& of, const supervisor::seal
     -> result<std::unique_ptr<hosted_session>> {
     const auto& limits = sealed.plan.limits;
     const auto deadline = deadline_of(of);
-    GLOVE_TRY(auto with, gather(of.session_id, sealed));
+    GLOVE_TRY(auto with, gather(of, sealed));
     const auto& grants = with.judged.grants;
     session_filesystems files{of, images, *has.clock};
     GLOVE_TRY(auto group, has.groups->make(of.session_id, {limits.memory_bytes, limits.pids}));

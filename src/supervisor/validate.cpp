@@ -77,6 +77,18 @@ using view = std::string_view;
 
 // --- grants ---
 
+// By which time grants are judged.
+struct moment {
+    std::uint64_t now_ms = 0;
+    std::optional<std::uint64_t> accepted_at_ms; // the plan, when it is judged once more
+};
+
+// Whether a grant that fitted when its plan was accepted has come to its end. Nothing can be longer
+// than the plan then, which has an end of its own.
+[[nodiscard]] auto has_passed(std::uint64_t ttl_secs, const moment& at) -> bool {
+    return at.now_ms > *at.accepted_at_ms && (at.now_ms - *at.accepted_at_ms) / 1000 >= ttl_secs;
+}
+
 [[nodiscard]] auto rounded_up(std::uint64_t ms) -> std::uint64_t {
     return ms / 1000 + (ms % 1000 != 0 ? 1 : 0);
 }
@@ -93,8 +105,8 @@ using view = std::string_view;
 }
 
 [[nodiscard]] auto check_grant(const alias_grant& grant, const session_rules& rules,
-                               const runtime_template& chosen, std::uint64_t remaining_ms,
-                               const place& at) -> result<> {
+                               const runtime_template& chosen, const session_plan& plan,
+                               const moment& when, const place& at) -> result<> {
     const auto no = [&](view member, view why) {
         return refuse(errc::not_permitted, "plan.grant", member_of(at, member), why);
     };
@@ -112,42 +124,47 @@ using view = std::string_view;
     GLOVE_CHECK(check_bytes(grant.max_bytes, *allowed, member_of(at, "max_bytes")));
     if (grant.ttl_secs > alias->max_ttl_secs)
         return no("ttl_secs", "is more than the alias allows");
-    if (grant.ttl_secs > rounded_up(remaining_ms)) return no("ttl_secs", "outlasts the plan");
+    if (when.accepted_at_ms && has_passed(grant.ttl_secs, when))
+        return no("ttl_secs", "has passed since the plan was accepted");
+    if (!when.accepted_at_ms && grant.ttl_secs > rounded_up(plan.expires_at_ms - when.now_ms))
+        return no("ttl_secs", "outlasts the plan");
     return {};
 }
 
 [[nodiscard]] auto check_grant(const exposure_grant& grant, const session_plan& plan,
-                               const exposures_now& now, std::uint64_t now_ms, const place& at)
+                               const exposures_now& now, const moment& when, const place& at)
     -> result<> {
-    auto used = use_exposure(now.ledger, now.policy, grant, plan.runtime_template_id, now_ms);
+    auto used = use_exposure(now.ledger, now.policy, grant, plan.runtime_template_id, when.now_ms);
     if (!used) {
         used.error().detail = wire::to_string(at) + ": " + used.error().detail;
         return std::unexpected(std::move(used).error());
     }
-    const auto ttl = member_of(at, "ttl_secs");
-    if (grant.ttl_secs > (plan.expires_at_ms - now_ms) / 1000)
-        return refuse(errc::not_permitted, "plan.grant", ttl, "outlasts the plan");
-    if (grant.ttl_secs > used->remaining_ms / 1000)
-        return refuse(errc::not_permitted, "plan.grant", ttl, "outlasts the exposure");
+    const auto no = [&](view why) {
+        return refuse(errc::not_permitted, "plan.grant", member_of(at, "ttl_secs"), why);
+    };
+    if (when.accepted_at_ms)
+        return has_passed(grant.ttl_secs, when) ? no("has passed since the plan was accepted")
+                                                : result<>{};
+    if (grant.ttl_secs > (plan.expires_at_ms - when.now_ms) / 1000) return no("outlasts the plan");
+    if (grant.ttl_secs > used->remaining_ms / 1000) return no("outlasts the exposure");
     return {};
 }
 
 [[nodiscard]] auto check_grants(const session_plan& plan, const session_rules& rules,
                                 const exposures_now* exposures, const runtime_template& chosen,
-                                std::uint64_t now_ms) -> result<> {
+                                const moment& when) -> result<> {
     const place root;
     const auto list = member_of(root, "path_grants");
     if (const auto* first = std::get_if<0>(&plan.grants))
         for (std::size_t i = 0; i < first->size(); ++i)
-            GLOVE_CHECK(check_grant((*first)[i], rules, chosen, plan.expires_at_ms - now_ms,
-                                    element_of(list, i)));
+            GLOVE_CHECK(check_grant((*first)[i], rules, chosen, plan, when, element_of(list, i)));
     const auto* second = std::get_if<1>(&plan.grants);
     if (second == nullptr || second->empty()) return {};
     if (exposures == nullptr)
         return refuse(errc::unsupported, "plan.exposures", list,
                       "needs exposures, and none are configured");
     for (std::size_t i = 0; i < second->size(); ++i)
-        GLOVE_CHECK(check_grant((*second)[i], plan, *exposures, now_ms, element_of(list, i)));
+        GLOVE_CHECK(check_grant((*second)[i], plan, *exposures, when, element_of(list, i)));
     return {};
 }
 
@@ -204,7 +221,8 @@ using view = std::string_view;
 } // namespace
 
 auto validate_plan(const session_plan& plan, const session_rules& rules,
-                   const exposures_now* exposures, std::uint64_t now_ms) -> result<accepted_plan> {
+                   const exposures_now* exposures, std::uint64_t now_ms,
+                   std::optional<std::uint64_t> accepted_at_ms) -> result<accepted_plan> {
     GLOVE_CHECK(canonical_text(plan)); // the form, whoever decoded it
     GLOVE_TRY(const auto remaining_ms, remaining_of(plan, rules, now_ms));
     const auto* chosen = rules.find_template(plan.runtime_template_id);
@@ -220,7 +238,7 @@ auto validate_plan(const session_plan& plan, const session_rules& rules,
     GLOVE_CHECK(check_projections(plan, *chosen));
     GLOVE_CHECK(check_remote(plan));
     GLOVE_CHECK(check_refinement(plan));
-    GLOVE_CHECK(check_grants(plan, rules, exposures, *chosen, now_ms));
+    GLOVE_CHECK(check_grants(plan, rules, exposures, *chosen, {now_ms, accepted_at_ms}));
     return accepted_plan{chosen, profile, remaining_ms};
 }
 

@@ -68,7 +68,7 @@ struct policy_scene {
     [[nodiscard]] auto judged(const exposure_store* exposures = nullptr) const
         -> result<judged_plan> {
         const auto policy = supervisor::session_policy::freeze(rules).value();
-        auto out = judge_plan(plan, policy, exposures, 1'000);
+        auto out = judge_plan(plan, policy, exposures, 1'000, 1'000);
         if (out) out->chosen = nullptr; // ends with the policy
         return out;
     }
@@ -145,11 +145,11 @@ TEST(HostGrants, AnotherThingOfTheNameIsRefused) {
     policy_scene scene;
     scene.grant(read_grant());
     const auto policy = supervisor::session_policy::freeze(scene.rules).value();
-    EXPECT_EQ(step_of(judge_plan(scene.plan, policy, nullptr, 1'000)), "none");
+    EXPECT_EQ(step_of(judge_plan(scene.plan, policy, nullptr, 1'000, 1'000)), "none");
     std::filesystem::rename(scene.project, scene.project + ".old");
     (void)scene.place.directory("srv/project");
     const auto before = open_descriptors();
-    EXPECT_EQ(step_of(judge_plan(scene.plan, policy, nullptr, 1'000)), "policy.alias");
+    EXPECT_EQ(step_of(judge_plan(scene.plan, policy, nullptr, 1'000, 1'000)), "policy.alias");
     EXPECT_EQ(open_descriptors(), before);
 }
 

@@ -196,6 +196,21 @@ TEST(ValidateGrant, LastsAsLongAsThePlanRoundedUp) {
     EXPECT_EQ(verdict(plan, rules), "");
 }
 
+TEST(ValidateGrant, ItsTimeCountsFromWhenThePlanWasAccepted) {
+    const auto again = [](std::uint64_t secs, std::uint64_t passed_ms) {
+        auto plan = test::usual_plan();
+        auto granted = test::workspace_grant();
+        granted.ttl_secs = secs;
+        plan.grants = std::vector{granted};
+        plan.expires_at_ms = now + 60'000;
+        return said(validate_plan(plan, test::accepting_rules(), nullptr, now + passed_ms, now));
+    };
+    EXPECT_EQ(again(60, 59'999), "");
+    EXPECT_EQ(again(10, 9'999), "");
+    EXPECT_EQ(again(10, 10'000),
+              "plan.grant $.path_grants[0].ttl_secs has passed since the plan was accepted");
+}
+
 // --- another machine ---
 
 TEST(Validate, APlanForAnotherMachineTakesNoSecretsAndWritesNothingThatStays) {
@@ -369,6 +384,24 @@ TEST_F(ValidateExposure, AGrantLastsAsLongAsTheExposureRoundedDown) {
               "plan.grant $.path_grants[0].ttl_secs outlasts the exposure");
     grant.ttl_secs = 59;
     EXPECT_EQ(judged(70'000, now + 3'540'001), "");
+}
+
+TEST_F(ValidateExposure, ItsTimeCountsFromWhenThePlanWasAccepted) {
+    auto plan = test::plan_of_version_2();
+    plan.grants = std::vector{grant};
+    plan.expires_at_ms = now + 60'000;
+    const exposures_now here{ledger, *policy};
+    const auto again = [&](std::uint64_t at, std::uint64_t accepted = now) {
+        return said(validate_plan(plan, test::accepting_rules(), &here, at, accepted));
+    };
+    EXPECT_EQ(again(now), "");
+    EXPECT_EQ(again(now + 59'999), "");
+    grant.ttl_secs = 10;
+    plan.grants = std::vector{grant};
+    EXPECT_EQ(again(now + 9'999), "");
+    EXPECT_EQ(again(now + 10'000),
+              "plan.grant $.path_grants[0].ttl_secs has passed since the plan was accepted");
+    EXPECT_EQ(again(now, now + 20'000), ""); // the clock was set back
 }
 
 TEST_F(ValidateExposure, WithoutExposuresAPlanMayHaveNoGrantsAndNoOther) {
