@@ -179,11 +179,11 @@ TEST(ProxyTunnel, OneByteMoreThanTheRulesEndsTheConnection) {
 TEST(ProxyTunnel, AConnectionOnWhichNothingMovesEnds) {
     const tcp_server server;
     const auto where = "localhost:" + server.text();
-    proxy_scene scene{{.rules = {where}, .limits = {.idle = net::milliseconds{150}}}};
+    proxy_scene scene{{.rules = {where}, .limits = {.idle = net::milliseconds{1000}}}};
     auto client = scene.tunnel(where);
     const auto far = server.accept();
     for (int i = 0; i < 4; ++i) { // longer than the limit, but never idle for so long
-        std::this_thread::sleep_for(std::chrono::milliseconds{60});
+        std::this_thread::sleep_for(std::chrono::milliseconds{300});
         client.send("x");
         EXPECT_EQ(far.read(1), "x");
     }
