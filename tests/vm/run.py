@@ -78,7 +78,9 @@ def gather(tests, into):
         os.makedirs(os.path.dirname(target), exist_ok=True)
         (shutil.copytree if os.path.isdir(path) else shutil.copy2)(path, target, **(
             {"symlinks": True, "dirs_exist_ok": True} if os.path.isdir(path) else {}))
-    programs = {word for test in tests for word in test.command if word.startswith(BUILD + "/")}
+    # Also as NAME=PATH, of env.
+    named = {word.rpartition("=")[2] for test in tests for word in test.command}
+    programs = {path for path in named if path.startswith(os.path.dirname(BUILD) + "/")}
     for path in (os.path.join(BUILD, "bin"), *sorted(programs), *(os.path.join(BUILD, "tests", name) for name in HELPERS),
                  *(os.path.join(CHECKOUT, name) for name in ("bench", "docs", "scripts", "tests"))):
         if not os.path.exists(path):
