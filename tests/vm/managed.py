@@ -51,8 +51,8 @@ class Managed(service.Service):
 
     count = 0
 
-    def __init__(self, is_root=None):
-        super().__init__()
+    def __init__(self, is_root=None, **how):
+        super().__init__(**how)
         self.is_root = os.geteuid() == 0 if is_root is None else is_root
         self.work, self.images, self.library = (self.folder(name) for name in ("work", "images", "library"))
         self.tools = self.folder("tools")

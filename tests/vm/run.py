@@ -48,8 +48,8 @@ class Test:
         self.labels = properties.get("LABELS", [])
         self.environment = properties.get("ENVIRONMENT", [])
 
-    def line(self, limit):
-        words = ["run", self.name, str(limit), "env", *self.environment, "GLOVE_SLOWNESS=" + SLOWNESS,
+    def line(self, limit, how="run"):
+        words = [how, self.name, str(limit), "env", *self.environment, "GLOVE_SLOWNESS=" + SLOWNESS,
                  *(f"{name}={value}" for name, value in os.environ.items()
                    if name in ("CI", "GLOVE_SOAK") or name.startswith("GTEST_")), *self.command]
         return shlex.join(words) + "\n"
