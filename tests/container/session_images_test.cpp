@@ -578,6 +578,22 @@ TEST_P(Images, ACopyCanBeGoneOnWithAndItsChangesAreRead) {
     close(seen->files);
 }
 
+// As it is for whoever reads the file alone, which is all that there is after a power cut.
+TEST_P(Images, WhatIsSettledIsInTheFileWhileItIsInUse) {
+    auto files = made();
+    ASSERT_EQ(::mkdirat(files.content().get(), "folder", 0755), 0);
+    EXPECT_EQ(put(files.content(), "folder/settled", "all of it"), 0);
+    ASSERT_EQ(in_words(files.settle()), "good");
+    std::filesystem::copy_file(image_path(), image_path("copy"));
+    const auto said = place / "said";
+    ASSERT_EQ(std::system(("PATH=/usr/sbin:/sbin debugfs -R 'cat /content/folder/settled' " +
+                           image_path("copy") + " > " + said + " 2>/dev/null")
+                              .c_str()),
+              0);
+    EXPECT_EQ(test::content_of(said), "all of it");
+    close(files);
+}
+
 // Of the guest, what must be there; of another machine, what is.
 auto find_means() -> std::vector<image_means> {
     std::vector<image_means> out;

@@ -84,7 +84,8 @@ def gather(tests, into):
     for path in (os.path.join(BUILD, "bin"), *sorted(programs), *(os.path.join(BUILD, "tests", name) for name in HELPERS),
                  *(os.path.join(CHECKOUT, name) for name in ("bench", "docs", "scripts", "tests"))):
         if not os.path.exists(path):
-            raise Trouble(f"{path} is not built: scripts/build release -DGLOVE_TESTS=ON")
+            made = "scripts/install-agents" if "/tools/agents/" in path else "scripts/build release -DGLOVE_TESTS=ON"
+            raise Trouble(f"{path} is not there: {made}")
         copy(path)
     subprocess.run(["chmod", "-R", "u+rwX,go+rX,go-w", into], check=True)
     size = subprocess.run(["du", "-sm", "--apparent-size", into], text=True, capture_output=True, check=True)

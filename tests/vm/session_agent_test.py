@@ -4,6 +4,8 @@ into a retained copy is told by the service when the agent has ended."""
 import json
 import os
 import sys
+import time
+import unittest
 
 import inside
 from managed import Managed, Case, controller, service
@@ -21,12 +23,15 @@ RETAIN = {"access": "retained_write", "materialization": "copy", "max_bytes": 64
 LINE = "made by the agent inside"
 
 
+def files_of_the_page():
+    with open(PAGE, encoding="utf-8") as file:
+        return dict(docs.files_of(file.read()))
+
+
 class Agent(Managed):
     def write_policies(self):
         self.folder("reference")
-        with open(PAGE, encoding="utf-8") as file:
-            files = dict(docs.files_of(file.read()))
-        self.shown = json.loads(files["claude-policy.json"])
+        files = files_of_the_page()
         self.policy = json.loads(self.here(files["claude-policy.json"]))
         for template in self.policy["runtime_templates"]:
             template["adapter_command_digest"] = digest_of(template)
@@ -61,36 +66,50 @@ def digest_of(template):
                                     launch["read_only_paths"])
 
 
+class Page(unittest.TestCase):
+    def test_its_policy_is_whole_and_of_the_agent_that_is_proven(self):
+        for template in json.loads(files_of_the_page()["claude-policy.json"])["runtime_templates"]:
+            self.assertEqual(template["adapter_command_digest"], digest_of(template))
+        with open(PAGE, encoding="utf-8") as file:
+            self.assertIn(f"claude-code@{peers.version('claude')}\n", file.read())
+
+
 class RealAgent(Case):
     makes = Agent
 
-    def test_the_closure_is_the_operators_alone(self):
-        for template in self.service.shown["runtime_templates"]:
-            self.assertEqual(template["adapter_command_digest"], digest_of(template), "of the page")
+    def test_its_version_and_then_a_scripted_task(self):
+        self.judge_closure()
+        self.judge_version()
+        self.judge_task()
+
+    def judge_closure(self):
+        """It is the operator's alone: root's, and nobody can write there."""
         program = self.service.policy["runtime_templates"][0]["launch"]["executable_path"]
         facts = os.stat(program)
         self.assertEqual((facts.st_uid, facts.st_mode & 0o022), (0, 0))
         self.assertTrue(os.statvfs(program).f_flag & os.ST_RDONLY)
 
-    def test_its_version(self):
+    def judge_version(self):
+        began = time.monotonic()
         receipt, shown = self.ended("version", self.service.plan_of("claude-version"))
         self.assertEqual(shown, f"{peers.version('claude')} (Claude Code)\r\n".encode())
         self.assertEqual(receipt["retained_changes"], [])
+        print(f"its version took {time.monotonic() - began:.1f} s: {receipt['observed']}")
 
-    def test_a_scripted_task(self):
+    def judge_task(self):
         """The agent asks its model what to do, runs it with its own shell, and says what the model says."""
-        service_, other = self.service, scripted_model.ScriptedModel([{"text": "not this one"}])
+        began, my, other = time.monotonic(), self.service, scripted_model.ScriptedModel([{"text": "not this one"}])
         self.addCleanup(other.server_close)
         model = scripted_model.ScriptedModel([{"shell": self.work(other.port)}, {"text": "that was all"}],
-                                             service_.model_port())
+                                             my.model_port())
         self.addCleanup(model.server_close)
-        with open(os.path.join(service_.project, "TASK.md"), "w", encoding="utf-8") as file:
+        with open(os.path.join(my.project, "TASK.md"), "w", encoding="utf-8") as file:
             file.write("Leave a line.\n")
-        exposure = service_.expose(modes=[RETAIN], templates=["claude-task"])
-        plan = service_.plan_of("claude-task", schema_version=2, egress_policy_id="model",
-                                path_grants=[service_.grant_of(exposure, RETAIN)])
+        exposure = my.expose(modes=[RETAIN], templates=["claude-task"])
+        plan = my.plan_of("claude-task", schema_version=2, egress_policy_id="model",
+                                path_grants=[my.grant_of(exposure, RETAIN)])
         receipt, shown = self.ended("task", plan)
-        print(f"what it used: {receipt['observed']}")
+        print(f"the task took {time.monotonic() - began:.1f} s: {receipt['observed']}")
         self.assertIn(b"that was all", shown)
         told, = model.told
         for words in ("Leave a line.", "1000 /workspace/exposures/demo", "closure 1", "HTTP/1.1 403", "direct 1"):
