@@ -9,9 +9,9 @@ it would on another machine.
 
 A cut is SIGKILL of qemu: what the guest's kernel has in memory is lost. What it gave to the disk without a flush may
 be lost as well. So the disk is a log of writes and flushes, and the next life gets the state at the last flush, with
-each later write there or not by the seed (qemu's blklogwrites). Every other life goes on from the saved boot and the others are boots of
-their own: no two in a row are the same boot to the service. Status 1: something was not as it must be; 125: a guest
-never reported.
+each 4 KiB of a later write there or not by the seed (qemu's blklogwrites). Every other life goes on from the saved boot
+and the others are boots of their own: no two in a row are the same boot to the service. Status 1: something was not as
+it must be; 125: a guest never reported.
 """
 import argparse
 import json
@@ -29,6 +29,7 @@ from machine import Disks, Ended, Trouble
 
 RANDOM_CUTS, STEPS = 12, 7
 SECTOR = 512
+PIECE = 8  # sectors that a disk writes at once or not at all
 FLUSH, FUA, DISCARD, MARK = 1, 2, 4, 8
 LOG_MAGIC, LOG_VERSION = 0x6A736677736872, 1
 
@@ -55,7 +56,7 @@ class LoggedDisks(Disks):
                 f"log.filename={self.path('log')},log-sector-size={SECTOR}")
 
     def settle(self, moments):
-        """Makes `data` what the cut left of it; (all writes since the last flush, those that survived)."""
+        """Makes `data` what the cut left of it; (pieces written since the last flush, those that survived)."""
         done, open_writes = [], []
         for entry in entries(self.path("log")):
             if entry.flags & (FLUSH | FUA):
@@ -64,11 +65,12 @@ class LoggedDisks(Disks):
                 done.append(entry)
             else:
                 open_writes.append(entry)
-        kept = [entry for entry in open_writes if moments.random() < 0.5]
+        pieces = [piece for entry in open_writes for piece in entry.pieces()]
+        kept = [piece for piece in pieces if moments.random() < 0.5]
         with open(self.data_path(), "r+b") as disk, open(self.path("log"), "rb") as log:
             for entry in sorted(done + kept, key=lambda each: each.at):
                 entry.replay(log, disk)
-        return len(open_writes), len(kept)
+        return len(pieces), len(kept)
 
 
 class Entry:
@@ -76,6 +78,13 @@ class Entry:
 
     def __init__(self, at, sector, sectors, flags):
         self.at, self.sector, self.sectors, self.flags = at, sector, sectors, flags
+
+    def pieces(self):
+        """A write need not be on the disk as a whole."""
+        if self.flags & DISCARD:
+            return [self]
+        return [Entry(self.at + first * SECTOR, self.sector + first, min(PIECE, self.sectors - first), self.flags)
+                for first in range(0, self.sectors, PIECE)]
 
     def replay(self, log, disk):
         disk.seek(self.sector * SECTOR)
@@ -164,7 +173,7 @@ class Chain:
         lost = self.disks.settle(self.moments)
         judged = ["judged", number] in listener.notes
         run.tell(f"{self.test.name}, life {number}, {order}: {'cut' if was_cut else 'ended'}; "
-                 f"{lost[0]} writes were not flushed, of which {lost[1]} survived")
+                 f"{lost[0]} pieces were not flushed, of which {lost[1]} survived")
         self.notes = [note for note in listener.notes if note[0] != "judged"]
         return judged and was_cut == ('"end"' not in order)
 
