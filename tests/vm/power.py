@@ -27,7 +27,10 @@ import run
 from image import Image, checked, kept_folder
 from machine import Disks, Ended, Trouble
 
-RANDOM_CUTS, STEPS = 12, 7
+RANDOM_CUTS = 12
+# The steps of a life that are in a journal, and of one that is stopped: then `stopping` comes before the receipt.
+STEPS = ("created", "preparing", "starting", "running", "receipt", "exited")
+STOPPED_STEPS = ("stopping", "receipt", "exited")
 SECTOR = 512
 PIECE = 8  # sectors that a disk writes at once or not at all
 FLUSH, FUA, DISCARD, MARK = 1, 2, 4, 8
@@ -141,9 +144,10 @@ def orders_of(short, moments):
     """What the lives do, one after another; the last one only judges."""
     yield {"life": "states"}
     if not short:
-        yield from ({"life": "step", "growth": step, "delay": 0} for step in range(1, STEPS + 1))
-        yield from ({"life": "step", "growth": moments.randrange(STEPS + 1), "delay": moments.uniform(0, 3)}
-                    for _ in range(RANDOM_CUTS))
+        yield from ({"life": "step", "growth": at, "delay": 0, "stop": False} for at, _ in enumerate(STEPS, 1))
+        yield from ({"life": "step", "growth": at, "delay": 0, "stop": True} for at, _ in enumerate(STOPPED_STEPS, 5))
+        yield from ({"life": "step", "growth": moments.randrange(len(STEPS) + 1), "delay": moments.uniform(0, 3),
+                     "stop": moments.random() < 0.5} for _ in range(RANDOM_CUTS))
     yield {"life": "end"}
 
 

@@ -393,7 +393,7 @@ class Power(unittest.TestCase):
 
     def whole_life(self, life, name):
         life.run(name, "retained")
-        (life.stop if self.order["number"] % 2 == 0 else life.end)(name)
+        (life.stop if self.order["stop"] else life.end)(name)
         self.service.await_end(name)
         life.reconcile()
         life.clean(name)
