@@ -126,7 +126,7 @@ constexpr auto record_fields = wire::table(
     if (::syncfs(into.get()) != 0) return fail_os("copy.sync");
     if (const auto synced = sys::sync(into); !synced)
         return fail_os("copy.sync", synced.error().os);
-    return {};
+    return what.settle ? what.settle() : result<>{};
 }
 
 } // namespace

@@ -146,6 +146,23 @@ session_filesystem::~session_filesystem() {
     (void)state_->close(time, time.monotonic() + patience_at_end);
 }
 
+namespace {
+
+// Only the sync of a file that is open for writing makes fuse2fs write what it holds back, and then
+// all of it. The file is beside what the session gets of the image.
+[[nodiscard]] auto hand_on(sys::fd_ref mount) -> result<> {
+    constexpr const char* name = "settle";
+    sys::unique_fd file{
+        ::openat(mount.get(), name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600)};
+    if (!file || ::fsync(file.get()) != 0)
+        return fail_os("files.sync", errno, "the program that serves the image");
+    file = {};
+    (void)::unlinkat(mount.get(), name, 0); // an empty file that nobody sees
+    return {};
+}
+
+} // namespace
+
 auto session_filesystem::content() const -> sys::fd_ref { return state_->content; }
 
 auto session_filesystem::take_mount(const std::string& name) -> result<sys::unique_fd> {
@@ -191,6 +208,15 @@ auto session_filesystem::attended(const sys::clock& time, nanoseconds deadline,
                                            std::max(deadline - time.monotonic(), nanoseconds{0})));
     }
     return work();
+}
+
+auto session_filesystem::settle() -> result<> {
+    auto& s = *state_;
+    if (!s.image) return {};
+    if (s.server) GLOVE_CHECK(hand_on(s.mount));
+    if (::syncfs(s.content.get()) != 0 || ::fsync(s.image.get()) != 0)
+        return fail_os("files.sync", errno, "the image");
+    return {};
 }
 
 auto session_filesystem::close(const sys::clock& time, nanoseconds deadline) -> result<> {

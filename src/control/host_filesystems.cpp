@@ -23,7 +23,8 @@ constexpr std::uint64_t least_inodes = 4096, most_inodes = 1U << 20U;
 
 [[nodiscard]] auto copy(const granted_path& grant, sys::fd_ref into, sys::fd_ref records,
                         const std::string& record, container::lasts how_long,
-                        const container::tree_patience& patience) -> result<> {
+                        const container::tree_patience& patience,
+                        std::function<result<>()> settle = {}) -> result<> {
     const auto done =
         container::copy_source({.source = grant.pin,
                                 .into = into,
@@ -31,7 +32,8 @@ constexpr std::uint64_t least_inodes = 4096, most_inodes = 1U << 20U;
                                 .record = record,
                                 .source_identity_digest = grant.source_identity_digest,
                                 .limits = {.bytes = grant.max_bytes},
-                                .how_long = how_long},
+                                .how_long = how_long,
+                                .settle = std::move(settle)},
                                patience);
     if (!done) return std::unexpected(done.error());
     return {};
@@ -89,7 +91,7 @@ auto session_filesystems::make_image(const granted_path& grant, sys::fd_ref entr
     GLOVE_CHECK(files.attended(*time_, patience.deadline, [&] {
         return copy(grant, files.content(), store.root(),
                     container::session_images::record_name(session_id_, grant.alias),
-                    container::lasts::for_good, patience);
+                    container::lasts::for_good, patience, [&files] { return files.settle(); });
     }));
     if (existed && !known) unused_images_.push_back(grant.alias); // it was empty
     return {};

@@ -93,8 +93,8 @@ auto log::load(const std::optional<mark>& vouched) -> result<> {
     GLOVE_CHECK(check_witness(found, witness));
     GLOVE_CHECK(check_vouched(found, vouched));
     if (found.tail != frame_scanner::found::end) {
-        const bool allowed = found.tail == frame_scanner::found::torn && vouched &&
-                             settings_.form.tail == torn_tail::cut_when_vouched;
+        // After a power cut, what was being appended may read as zeros as well.
+        const bool allowed = vouched && settings_.form.tail == torn_tail::cut_when_vouched;
         if (!allowed) return torn_error(found);
         GLOVE_CHECK(store_->truncate(found.found.bytes));
     }

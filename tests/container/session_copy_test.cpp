@@ -430,6 +430,24 @@ TEST(session_copy, every_step_may_fail_once) {
     }
 }
 
+TEST(session_copy, is_settled_before_it_is_called_whole) {
+    session_scene at;
+    fill(at);
+    int settled = 0;
+    at.settle = [&]() -> result<> {
+        EXPECT_EQ(at.read(at.into)->digest, at.read(at.source)->digest);
+        return ++settled == 1 ? fail_os("test.fault", EIO) : result<>{};
+    };
+    EXPECT_EQ(failure(at.copy()), "test.fault");
+    const auto records = test::opened(at.records);
+    EXPECT_EQ(container::find_copy_record(records, "copy.json").value()->state,
+              container::copy_state::begun);
+    EXPECT_TRUE(at.copy());
+    EXPECT_EQ(settled, 2);
+    EXPECT_TRUE(at.copy()); // it is whole already
+    EXPECT_EQ(settled, 2);
+}
+
 TEST(session_copy, killed_at_any_step_it_is_begun_anew) {
     for (const auto last : steps) {
         SCOPED_TRACE(last);

@@ -578,6 +578,26 @@ TEST_P(Images, ACopyCanBeGoneOnWithAndItsChangesAreRead) {
     close(seen->files);
 }
 
+// As it is for whoever reads the file alone, which is all that there is after a power cut.
+TEST_P(Images, WhatIsSettledIsInTheFileWhileItIsInUse) {
+    auto files = made();
+    EXPECT_EQ(put(files.content(), "file", "all of it"), 0);
+    // After the last file was closed, which hands on by itself what there is.
+    ASSERT_EQ(::mkdirat(files.content().get(), "folder", 0755), 0);
+    ASSERT_EQ(in_words(files.settle()), "good");
+    std::filesystem::copy_file(image_path(), image_path("copy"));
+    const auto said_of = [&](const std::string& question) {
+        const auto said = place / "said";
+        const auto command = "PATH=/usr/sbin:/sbin debugfs -R '" + question + "' " +
+                             image_path("copy") + " > " + said + " 2>&1";
+        EXPECT_EQ(std::system(command.c_str()), 0);
+        return test::content_of(said);
+    };
+    EXPECT_THAT(said_of("cat /content/file"), testing::HasSubstr("all of it"));
+    EXPECT_THAT(said_of("ls -p /content"), testing::HasSubstr("/folder/"));
+    close(files);
+}
+
 // Of the guest, what must be there; of another machine, what is.
 auto find_means() -> std::vector<image_means> {
     std::vector<image_means> out;

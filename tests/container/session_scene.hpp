@@ -44,6 +44,7 @@ struct session_scene {
     std::stop_source stop;
     container::tree_limits limits{.bytes = 1UL << 20U};
     std::function<result<>(std::string_view)> before_step;
+    std::function<result<>()> settle;
 
     [[nodiscard]] auto patience() const -> container::tree_patience {
         return {.time = time, .deadline = std::chrono::seconds{1}, .stop = stop.get_token()};
@@ -59,6 +60,7 @@ struct session_scene {
                                        .source_identity_digest = std::string(64, 'a'),
                                        .limits = limits,
                                        .how_long = container::lasts::for_good,
+                                       .settle = settle,
                                        .before_step = before_step},
                                       patience());
     }

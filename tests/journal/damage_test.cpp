@@ -345,9 +345,14 @@ TEST_P(Damage, RoomThatWasNeverWrittenIsCutByARepair) {
     for (const std::size_t zeros : {1UL, 3UL, 4UL, 8UL, 9UL, 4096UL}) {
         failing_disk disk;
         disk.put("file", whole_.bytes + std::string(zeros, '\0'));
-        if (zeros >= 4) {
-            EXPECT_EQ(open_notes(disk, settings_of(GetParam().form), whole_.marks.front()).why.step,
-                      "journal.torn");
+        EXPECT_EQ(open_notes(disk, settings_of(GetParam().form)).why.step, "journal.torn");
+        const auto vouched = open_notes(disk, settings_of(GetParam().form), whole_.marks.front());
+        if (GetParam().form.tail == journal::torn_tail::cut_when_vouched) {
+            EXPECT_TRUE(vouched.log.has_value()) << vouched.why.detail;
+            EXPECT_EQ(disk.content(), whole_.bytes);
+            disk.put("file", whole_.bytes + std::string(zeros, '\0'));
+        } else {
+            EXPECT_EQ(vouched.why.step, "journal.torn");
         }
         const auto seen = inspected(disk, whole_);
         ASSERT_TRUE(seen.has_value());

@@ -200,8 +200,8 @@ class ScriptedModel(http.server.ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, script):
-        super().__init__(("127.0.0.1", 0), Answer)
+    def __init__(self, script, port=0):
+        super().__init__(("127.0.0.1", port), Answer)
         self.script, self.told, self.offered = script, [], set()
         self.idle, self.deadline = set(), None  # results of what changed nothing; until when there may be more
         threading.Thread(target=self.serve_forever, daemon=True).start()

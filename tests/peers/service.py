@@ -68,8 +68,10 @@ def plan(expires_at_ms=None, **changes):
 class Service:
     """Starts, ends and restarts gloved; what is on its disk stays."""
 
-    def __init__(self, key=None, journal=None):
-        self.root = os.path.realpath(tempfile.mkdtemp(prefix="glove-control-"))
+    def __init__(self, key=None, journal=None, root=None):
+        """`root`: a folder that stays, with what is in it."""
+        self.stays = root is not None
+        self.root = root or os.path.realpath(tempfile.mkdtemp(prefix="glove-control-"))
         self.runtime, self.state, self.projects = (self.folder(name) for name in ("runtime", "state", "projects"))
         self.project = self.folder("projects/demo")
         self.key = key or os.urandom(32)
@@ -157,4 +159,5 @@ class Service:
     def __exit__(self, *_):
         if self.process and self.process.poll() is None:
             self.kill()
-        shutil.rmtree(self.root, ignore_errors=True)
+        if not self.stays:
+            shutil.rmtree(self.root, ignore_errors=True)

@@ -66,18 +66,28 @@ class Disks:
             raise Trouble(f"{self.data} is no data disk of the guest: those have {self.SIZES['data']} bytes")
         return os.path.realpath(self.data)
 
+    def data_drive(self):
+        """What the fifth drive is, in qemu's words."""
+        return f"format=raw,file={self.data_path()}"
+
+    def renew(self):
+        """For another machine with the same share: nothing of what the last one said is left."""
+        for name in ("out", "console"):
+            with open(self.path(name), "wb") as file:
+                file.truncate(self.SIZES.get(name, 0))
+
     def fill_share(self, tree, megabytes):
         """Packs a folder as a file system: no root, no daemon and no mount is needed for that."""
         make_file_system(["-i", "8192", "-O", "^has_journal,^metadata_csum,^resize_inode", "-E",
                           "lazy_itable_init=1,root_owner=0:0", "-d", tree, self.path("share"), f"{megabytes}M"],
                          "the checkout cannot be packed")
 
-    def write_orders(self, settings, tests, root_tests):
-        """What the guest is to do: assignments and the lists of tests, all for bash."""
+    def write_orders(self, settings, tests, root_tests, **more):
+        """What the guest is to do: assignments and the lists of tests, all for bash; and `more` for its tests."""
         has_data = b"yes" if self.data else b"no"
         settings += b"epoch=%f checkout=%s has_data=%s\n" % (time.time(), shlex.quote(CHECKOUT).encode(), has_data)
         with tarfile.open(self.path("control"), "w") as orders:
-            for name, text in (("list", tests), ("list.root", root_tests), ("settings", settings)):
+            for name, text in (("list", tests), ("list.root", root_tests), *more.items(), ("settings", settings)):
                 entry = tarfile.TarInfo(name)
                 entry.size = len(text)
                 entry.mode = 0o644
@@ -113,9 +123,11 @@ class Machine:
         self.console = disks.path("console")
         self.arguments = [
             *self.SHAPE, "-kernel", image.path("vmlinux"), "-initrd", image.path("initrd.img"),
-            *self.drive("d0", f"file={root}"), *self.drive("d1", f"readonly=on,file={disks.path('control')}"),
-            *self.drive("d2", f"readonly=on,file={disks.path('share')}"),
-            *self.drive("d3", f"cache=unsafe,file={disks.path('out')}"), *self.drive("d4", f"file={disks.data_path()}"),
+            *self.drive("d0", f"format=raw,file={root}"),
+            *self.drive("d1", f"format=raw,readonly=on,file={disks.path('control')}"),
+            *self.drive("d2", f"format=raw,readonly=on,file={disks.path('share')}"),
+            *self.drive("d3", f"format=raw,cache=unsafe,file={disks.path('out')}"),
+            *self.drive("d4", disks.data_drive()),
             "-device", "virtio-serial-pci", "-device", "virtserialport,chardev=port,name=guest",
             "-serial", "file:" + self.console]
         if resume:
@@ -123,7 +135,7 @@ class Machine:
 
     @staticmethod
     def drive(name, where):
-        return "-drive", f"if=none,id={name},format=raw,{where}", "-device", f"virtio-blk-pci,drive={name}"
+        return "-drive", f"if=none,id={name},{where}", "-device", f"virtio-blk-pci,drive={name}"
 
     @contextlib.contextmanager
     def started(self, monitor=False):

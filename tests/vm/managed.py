@@ -51,8 +51,8 @@ class Managed(service.Service):
 
     count = 0
 
-    def __init__(self, is_root=None):
-        super().__init__()
+    def __init__(self, is_root=None, **how):
+        super().__init__(**how)
         self.is_root = os.geteuid() == 0 if is_root is None else is_root
         self.work, self.images, self.library = (self.folder(name) for name in ("work", "images", "library"))
         self.tools = self.folder("tools")
@@ -154,17 +154,21 @@ class Managed(service.Service):
                             adapter_command_digest=wanted["adapter_command_digest"], limits=PROFILES[profile],
                             path_grants=[grant]) | changes
 
-    def expose(self, exposure_id="demo"):
+    def expose(self, exposure_id="demo", modes=tuple(MODES), templates=("exposed",)):
         return self.ask("create_path_exposure", {
             "exposure_id": exposure_id, "root_id": "projects", "host_path": self.project,
-            "display_label": "a project", "allowed_modes": controller.sorted_modes(MODES), "ttl_secs": 3600,
-            "allowed_runtime_template_ids": ["exposed"]}, key=f"expose-{exposure_id}-{time.monotonic_ns()}")["exposure"]
+            "display_label": "a project", "allowed_modes": controller.sorted_modes(modes), "ttl_secs": 3600,
+            "allowed_runtime_template_ids": list(templates)},
+                        key=f"expose-{exposure_id}-{time.monotonic_ns()}")["exposure"]
+
+    @staticmethod
+    def grant_of(exposure, mode):
+        grant = {name: exposure[name] for name in ("exposure_id", "generation", "scope_digest")} | mode | {"ttl_secs": 600}
+        return controller.ordered(grant, ("exposure_id", "generation", "scope_digest", "access", "materialization",
+                                          "max_bytes", "ttl_secs", "cleanup_policy"))
 
     def exposed_plan(self, exposure, mode=RETAIN, profile="usual"):
-        grant = {name: exposure[name] for name in ("exposure_id", "generation", "scope_digest")} | mode | {"ttl_secs": 600}
-        grant = controller.ordered(grant, ("exposure_id", "generation", "scope_digest", "access", "materialization",
-                                           "max_bytes", "ttl_secs", "cleanup_policy"))
-        return self.plan(profile, name="exposed", schema_version=2, path_grants=[grant])
+        return self.plan(profile, name="exposed", schema_version=2, path_grants=[self.grant_of(exposure, mode)])
 
     def create(self, session_id, plan):
         return self.ask("create_session", {"session_id": session_id, "controller_plan_digest": DIGEST, "plan": plan},
@@ -230,9 +234,11 @@ class Managed(service.Service):
 
 
 class Case(inside.Case):
+    makes = Managed
+
     def setUp(self):
         super().setUp()
-        self.service = Managed()
+        self.service = self.makes()
         self.addCleanup(self.service.__exit__)
         self.service.start()
         self.service.reconcile()

@@ -48,8 +48,8 @@ class Test:
         self.labels = properties.get("LABELS", [])
         self.environment = properties.get("ENVIRONMENT", [])
 
-    def line(self, limit):
-        words = ["run", self.name, str(limit), "env", *self.environment, "GLOVE_SLOWNESS=" + SLOWNESS,
+    def line(self, limit, how="run"):
+        words = [how, self.name, str(limit), "env", *self.environment, "GLOVE_SLOWNESS=" + SLOWNESS,
                  *(f"{name}={value}" for name, value in os.environ.items()
                    if name in ("CI", "GLOVE_SOAK") or name.startswith("GTEST_")), *self.command]
         return shlex.join(words) + "\n"
@@ -78,11 +78,14 @@ def gather(tests, into):
         os.makedirs(os.path.dirname(target), exist_ok=True)
         (shutil.copytree if os.path.isdir(path) else shutil.copy2)(path, target, **(
             {"symlinks": True, "dirs_exist_ok": True} if os.path.isdir(path) else {}))
-    programs = {word for test in tests for word in test.command if word.startswith(BUILD + "/")}
+    # Also as NAME=PATH, of env.
+    named = {word.rpartition("=")[2] for test in tests for word in test.command}
+    programs = {path for path in named if path.startswith(os.path.dirname(BUILD) + "/")}
     for path in (os.path.join(BUILD, "bin"), *sorted(programs), *(os.path.join(BUILD, "tests", name) for name in HELPERS),
                  *(os.path.join(CHECKOUT, name) for name in ("bench", "docs", "scripts", "tests"))):
         if not os.path.exists(path):
-            raise Trouble(f"{path} is not built: scripts/build release -DGLOVE_TESTS=ON")
+            made = "scripts/install-agents" if "/tools/agents/" in path else "scripts/build release -DGLOVE_TESTS=ON"
+            raise Trouble(f"{path} is not there: {made}")
         copy(path)
     subprocess.run(["chmod", "-R", "u+rwX,go+rX,go-w", into], check=True)
     size = subprocess.run(["du", "-sm", "--apparent-size", into], text=True, capture_output=True, check=True)

@@ -35,6 +35,9 @@ struct copy_request {
     std::string source_identity_digest;
     tree_limits limits; // bytes: the grant's max_bytes
     lasts how_long = lasts::for_good;
+    // What else it takes until a copy that lasts for good is on the disk. Called when everything
+    // was copied and synced, before anything says that the copy is whole.
+    std::function<result<>()> settle = {};
     // Asked before each durable step by its name: begin, empty, copy, sync, whole. Its error ends
     // the copy there.
     std::function<result<>(std::string_view)> before_step = {};

@@ -52,6 +52,9 @@ public:
     // everybody after that. One at a time, and not of a look. Step: files.thread.
     [[nodiscard]] auto attended(const sys::clock& time, std::chrono::nanoseconds deadline,
                                 const std::function<result<>()>& work) -> result<>;
+    // What was written to an image is on the disk: also where a program serves it, for which a sync
+    // is to hand on what it has. To be attended. Steps: files.sync.
+    [[nodiscard]] auto settle() -> result<>;
     // Everything is on the disk (an image), and nothing of it is in use any more. No process may
     // have it any more. Steps: files.sync, files.close.
     [[nodiscard]] auto close(const sys::clock& time, std::chrono::nanoseconds deadline) -> result<>;
