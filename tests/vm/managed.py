@@ -26,7 +26,7 @@ PROFILES = {
     "memory": USUAL | {"memory_bytes": 64 * MIB},
     "pids": USUAL | {"pids": 10},
     "cpu": USUAL | {"cpu_time_ms": 4_000},
-    "wall": USUAL | {"wall_time_ms": 3_000 * inside.SLOWNESS},
+    "wall": USUAL | {"wall_time_ms": 1_000 * inside.SLOWNESS},
     "disk": USUAL | {"disk_bytes": 48 * MIB},
     "output": USUAL | {"terminal_output_bytes": 4096},
 }
