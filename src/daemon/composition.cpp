@@ -106,15 +106,17 @@ auto composition::open_sessions(const control::service_config& config) -> result
     return {};
 }
 
-// Of the sessions that are over, or that nobody knows: the others are looked at by the recovery.
+// The recovery looks at the groups of those that have a process on record, and at no others: what a
+// start that was cut short has left would keep the next one from its name.
 void composition::sweep_groups() {
     constexpr std::chrono::seconds patience{5};
-    const auto is_alive = [this](std::string_view id) {
+    const auto has_process = [this](std::string_view id) {
         const auto known = sessions_->status(id);
-        return known && !control::is_terminal(known->state);
+        return known && (known->state == control::session_state::running ||
+                         known->state == control::session_state::stopping);
     };
     const auto swept =
-        control::sweep_groups(*found_groups_, is_alive, clock_, clock_.monotonic() + patience);
+        control::sweep_groups(*found_groups_, has_process, clock_, clock_.monotonic() + patience);
     if (!swept) return log_.write({.name = "sessions.sweep_failed", .why = &swept.error()});
     for (const auto& id : swept->removed) log_.write({.name = "session.group_swept", .text = id});
     for (const auto& [id, why] : swept->troubles)

@@ -14,8 +14,10 @@ child_process::~child_process() {
 }
 
 auto child_process::signal(int number) const -> result<> {
-    if (pidfd_send_signal(pidfd_.get(), number) != 0) return fail_os("child.signal");
-    return {};
+    if (pidfd_send_signal(pidfd_.get(), number) == 0) return {};
+    // A child takes signals after its end, until it is reaped, and whoever signals knows no more.
+    if (elsewhere_ && errno == ESRCH) return {};
+    return fail_os("child.signal");
 }
 
 auto child_process::signal_group(int number) const -> result<> {

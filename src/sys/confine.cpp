@@ -48,6 +48,14 @@ auto harden(step_name step) -> result<> {
     return {};
 }
 
+auto block_farewells(step_name step) -> result<> {
+    ::sigset_t farewells;
+    ::sigemptyset(&farewells);
+    for (const int one : {SIGHUP, SIGINT, SIGTERM}) ::sigaddset(&farewells, one);
+    if (::sigprocmask(SIG_BLOCK, &farewells, nullptr) != 0) return fail_os(step);
+    return {};
+}
+
 auto restrict_files(step_name step, std::span<const std::string> places) -> result<> {
     const int version = landlock_create_ruleset(nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
     if (version <= 0) return {}; // this kernel has none

@@ -16,6 +16,9 @@ namespace glove::sys {
 // Ends with its starter, cannot be traced or read, leaves no core, and sees a broken pipe as an
 // error.
 [[nodiscard]] auto harden(step_name step) -> result<>;
+// What a service manager sends to every process of a service, and a terminal to a group, is meant
+// for whoever started this one: SIGHUP, SIGINT and SIGTERM wait from now on.
+[[nodiscard]] auto block_farewells(step_name step) -> result<>;
 
 // Only `places` can be read, and nothing written, executed or made; without Landlock in the kernel
 // the filter has to do. What does not exist is left out.

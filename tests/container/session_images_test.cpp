@@ -730,6 +730,24 @@ TEST_P(ServedImages, AKilledProcessIsAnErrorAndItsImageIsCheckedBeforeItIsUsedAg
     }
 }
 
+// A service manager signals every process of a service that it stops; the service still needs
+// these.
+TEST_P(ServedImages, WhatStopsAServiceStopsNeither) {
+    auto files = made();
+    const auto [helper, init, program] = servers();
+    for (const auto process : {helper, init, program})
+        for (const int number : {SIGHUP, SIGINT, SIGTERM}) EXPECT_EQ(::kill(process, number), 0);
+    EXPECT_EQ(put(files.content(), "a", "one"), 0);
+    EXPECT_EQ(text_of(files.content(), "a"), "one");
+    close(files); // and by itself
+    for (const auto process : {helper, init, program}) EXPECT_TRUE(is_gone(process));
+    auto seen = images->look("s-1", "work");
+    ASSERT_EQ(in_words(seen), "good");
+    EXPECT_EQ(seen->state, image_state::good);
+    EXPECT_EQ(text_of(seen->files.content(), "a"), "one");
+    close(seen->files);
+}
+
 // It has stopped answering: nobody waits for longer than was said.
 TEST_P(ServedImages, AProcessThatHangsHoldsNobody) {
     auto files = made();

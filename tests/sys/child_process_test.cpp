@@ -142,6 +142,7 @@ TEST(ChildProcess, OfOneThatIsReapedElsewhereTheEndIsSeenBeforeAndAfterItIsReape
         }
         EXPECT_TRUE(readable(other.descriptor(), 10'000));
         EXPECT_TRUE(other.has_ended().value_or(false));
+        EXPECT_TRUE(other.signal(SIGKILL).has_value());
         const auto ended = other.wait();
         ASSERT_TRUE(ended.has_value());
         EXPECT_EQ(ended->si_pid, 0); // nothing of it is told

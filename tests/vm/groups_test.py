@@ -5,31 +5,22 @@ import subprocess
 import unittest
 
 import inside
+import units
 
 PROGRAM = os.path.realpath(os.path.join(os.path.dirname(inside.GLOVE), "../tests/session_groups_guest"))
-UNIT = ("--pipe", "--wait", "--collect", "--quiet", "--expand-environment=no")
-DELEGATE = ("--property=Delegate=cpu memory pids",)
-SUBGROUP = (*DELEGATE, "--property=DelegateSubgroup=glove-host")
-# As the service's own unit does.
-MAPPED_ROOT = ("unshare", "--user", "--map-root-user", "--mount", "--propagation", "private", "--")
+
 
 class Unit(unittest.TestCase):
-    manager = ("systemd-run", "--user")
+    manager = units.OF_THE_USER
 
-    def in_unit(self, *command, properties=SUBGROUP):
-        me = os.getuid()
-        environment = {"PATH": inside.SEARCH_PATH, "LANG": "C.UTF-8"}
-        if me != 0:
-            environment |= {"XDG_RUNTIME_DIR": f"/run/user/{me}",
-                            "DBUS_SESSION_BUS_ADDRESS": f"unix:path=/run/user/{me}/bus"}
-        return subprocess.run([*self.manager, *UNIT, *properties, *command], env=environment, text=True,
-                              capture_output=True, check=False, timeout=inside.PATIENCE)
+    def in_unit(self, *command, properties=units.SUBGROUP):
+        return units.run(*command, manager=self.manager, properties=properties)
 
-    def opens(self, *before, properties=SUBGROUP):
+    def opens(self, *before, properties=units.SUBGROUP):
         done = self.in_unit(*before, PROGRAM, "open", properties=properties)
         self.assertEqual((done.returncode, done.stdout), (0, "opened\nbelow: cpu memory pids\n"), done.stderr)
 
-    def refused(self, step, *before, says="", properties=SUBGROUP, unchanged=False,
+    def refused(self, step, *before, says="", properties=units.SUBGROUP, unchanged=False,
                 mend="glove daemon install"):
         done = self.in_unit(*before, PROGRAM, "open", properties=properties)
         self.assertEqual((done.returncode, done.stdout.partition("\n")[0]), (1, step), done.stdout + done.stderr)
@@ -38,7 +29,7 @@ class Unit(unittest.TestCase):
         if unchanged:
             self.assertIn("\nbelow: none\n", done.stdout)
 
-    def passes(self, *before, properties=SUBGROUP):
+    def passes(self, *before, properties=units.SUBGROUP):
         done = self.in_unit(*before, PROGRAM, properties=properties)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertRegex(done.stdout, r"\[  PASSED  \] [1-9]\d* tests")
@@ -46,7 +37,7 @@ class Unit(unittest.TestCase):
 
 class OfAUser(Unit):
     def test_all_of_it_as_mapped_root_and_as_the_user(self):
-        self.passes(*MAPPED_ROOT)
+        self.passes(*units.MAPPED_ROOT)
         if inside.SOAK:
             self.passes()
 
@@ -54,7 +45,7 @@ class OfAUser(Unit):
         self.opens()
         self.refused("groups.parent", properties=(), says="was not delegated")
         # In the group that was delegated, not below it: what is beside it is the manager's.
-        self.refused("groups.parent", properties=DELEGATE, says="was not delegated")
+        self.refused("groups.parent", properties=units.DELEGATE, says="was not delegated")
         pids_alone = ("--property=Delegate=pids", "--property=DelegateSubgroup=glove-host")
         self.refused("groups.controllers", says="there is no controller ", properties=pids_alone, unchanged=True)
 
@@ -64,7 +55,7 @@ class OfAUser(Unit):
         self.assertIn("is not yours alone", done.stdout)
 
     def test_nor_does_the_first_group_of_a_namespace(self):
-        self.refused("groups.own", *MAPPED_ROOT, "unshare", "--cgroup", "--", says="which has none around it")
+        self.refused("groups.own", *units.MAPPED_ROOT, "unshare", "--cgroup", "--", says="which has none around it")
 
     def test_somebody_in_the_parent(self):
         script = ('sleep 1000 </dev/null >/dev/null 2>&1 & cd /sys/fs/cgroup$(cut -c4- /proc/self/cgroup)/..; '

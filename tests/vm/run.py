@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the CTest tests with the label `vm` in one run of the guest, and ends as they ended.
 
-    run.py [--limit SECONDS] [--cold] [--data-disk FILE] [NAME...]      NAME: a part of a test's name
+    run.py [--limit SECONDS] [--cold] [--data-disk FILE] [NAME...]      NAME: a test's, or a part of some tests' names
     run.py --label LABEL --show                                         those of another label, and all that they say
     run.py --prepare                                                    makes the guest, if it is not there
 
@@ -64,8 +64,9 @@ def listed_tests(label, wanted):
     shown = subprocess.run(["ctest", "--test-dir", BUILD, "--show-only=json-v1", "-L", f"^({label})$"], text=True,
                            capture_output=True, check=True)
     tests = [Test(one) for one in json.loads(shown.stdout)["tests"] if "command" in one]
+    whole = {test.name for test in tests}.intersection(wanted)
     tests = [test for test in tests if not test.name.endswith(".as_user")
-             and (not wanted or any(part in test.name for part in wanted))]
+             and (not wanted or test.name in whole or any(part in test.name for part in wanted if part not in whole))]
     if not tests:
         raise Trouble(f"no test has the label {label} in {BUILD}: scripts/build release -DGLOVE_TESTS=ON")
     return tests

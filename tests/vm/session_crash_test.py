@@ -1,17 +1,25 @@
 """SIGKILL of the service at any moment of a session's life, again and again on the same files: what was answered
 stays, what is on record is true, and nothing of a session outlives the service that ran it."""
+import glob
 import os
 import random
 import threading
 import time
 
 import inside
-from managed import OVER, Case, controller
+from managed import COPY, OVER, READ, Case, controller
 
 ROUNDS = 100 if inside.SOAK else 4
+SCRIPT = "echo up; read -r word; echo \"$word\"\n"
+READS, WRITES, KEEPS = KINDS = ("what is read", "a copy", "a copy that stays")
 
 
 class Crashes(Case):
+    def plan(self, kind):
+        if kind == KEEPS:
+            return self.service.exposed_plan(self.exposure)
+        return self.service.plan(mode=READ if kind == READS else COPY)
+
     def try_life(self, name, plan, approval, done):
         """All that a controller does, until the service does not answer any more."""
         service = self.service
@@ -28,6 +36,15 @@ class Crashes(Case):
         except (OSError, ValueError, TimeoutError, controller.Refused):
             pass
 
+    def start_again(self, name, plan, approval):
+        """An image that somebody was killed over is put away by one start, and the next one makes another."""
+        try:
+            return self.service.start_session(name, plan, approval)["state"]
+        except controller.Refused:
+            self.assertTrue(self.service.says("files.quarantined"), self.service.said()[-2000:])
+            print(f"{name}: its image was put under quarantine", flush=True)
+            return self.service.start_session(name, plan, approval)["state"]
+
     def judge(self, name, plan, approval, done, chain):
         service = self.service
         try:
@@ -42,37 +59,57 @@ class Crashes(Case):
         if state == "exited":
             self.assertEqual(receipts[0]["receipt"]["termination_cause"], "exited")
         # A retry of the same request starts nothing that was started, and goes on with what was not.
-        again = service.start_session(name, plan, approval or service.authorization(name, plan))["state"]
+        again = self.start_again(name, plan, approval or service.authorization(name, plan))
         if state in OVER:
             self.assertEqual(again, state)
         else:
             self.assertIn(state, ("created", "preparing"))
+            self.assertNotIn("started", done)
             service.read(name, b"up")
             service.type(name, b"word\n")
             self.assertEqual(service.await_end(name), "exited")
         return state
 
+    def length_of_life(self, kind):
+        began = time.monotonic()
+        done = set()
+        self.try_life(f"whole-{KINDS.index(kind)}", self.plan(kind), {}, done)
+        self.assertIn("ended", done, self.service.said()[-2000:])
+        return time.monotonic() - began
+
     def test_kills_at_any_moment(self):
-        service, chain, seen = self.service, [], {}
-        service.put_script("echo up; read -r word; echo \"$word\"\n")
+        service, seen = self.service, {}
+        for folder in (None, service.project):
+            service.put_script(SCRIPT, folder)
+        self.exposure = service.expose()
         seed = int(os.environ.get("GLOVE_SEED", time.time_ns()))
         print(f"GLOVE_SEED={seed}")
         moments = random.Random(seed)
+        lengths = {kind: self.length_of_life(kind) for kind in KINDS}
+        chain = service.reconcile()
         for number in range(ROUNDS):
-            name, plan, done = f"crash-{number}", service.plan(), set()
-            approval = {}
+            kind = KEEPS if number % 4 == 3 else (READS, WRITES)[number % 2]
+            name, plan, done = f"crash-{number}", self.plan(kind), set()
+            approval, pid = {}, service.main_pid()
             life = threading.Thread(target=self.try_life, args=(name, plan, approval, done))
             life.start()
-            time.sleep(moments.uniform(0, 0.3 * inside.SLOWNESS))
+            time.sleep(moments.uniform(0, 1.1 * lengths[kind]))
+            os.kill(pid, 9)
             service.kill()
             life.join(inside.PATIENCE)
             service.start()
             chain += service.reconcile()
             state = self.judge(name, plan, approval, done, chain)
             chain += service.reconcile()
-            seen[state] = seen.get(state, 0) + 1
+            seen[kind, state] = seen.get((kind, state), 0) + 1
             self.assertEqual(service.groups(), [])
-        print(f"{ROUNDS} kills: {seen}")
+            for image in glob.glob(f"{service.images}/glove-*"):
+                os.unlink(image)
+        print(f"{ROUNDS} kills in {lengths}:")
+        for what, count in sorted(seen.items()):
+            print(f"  {count} times {what}")
+        if inside.SOAK:
+            self.assertGreater(len({state for _, state in seen}), 2, seen)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 """Managed sessions with a real service manager: whole lives, from the plan to the receipt that an independent
 controller verifies. As the ordinary user the service is mapped root in a namespace of its own; as root, root."""
+import glob
 import os
 import time
 
 import inside
-from managed import COPY, Case, controller
+from managed import COPY, READ, Case, controller
 
 
 class Lives(Case):
@@ -155,6 +156,35 @@ class Retained(Case):
         # The project itself is as it was.
         self.assertIn("gone", os.listdir(service.project))
 
+    def begin_to_write(self):
+        service = self.service
+        service.put_script("cd /workspace/exposures/demo; echo new > new; echo up; sleep 1000\n", service.project)
+        service.begin("kept", service.exposed_plan(service.expose()))
+        service.read("kept", b"up")
+
+    def told(self):
+        return {(each["kind"], each["path"]) for each in self.all_changes()[1]}
+
+    def test_a_stop_of_the_service_loses_nothing_that_was_written(self):
+        """The manager signals every process of the service then, also those that serve images."""
+        service = self.service
+        self.begin_to_write()
+        service.stop()
+        service.start()
+        receipt = service.reconcile()[-1]["receipt"]
+        self.assertEqual((receipt["termination_cause"], len(receipt["retained_changes"])), ("signaled", 1), service.said())
+        self.assertEqual(self.told(), {("create", "new")})
+        self.assertNotIn("session.trouble", service.said())
+
+    def test_nor_does_a_service_that_is_killed_while_nobody_writes(self):
+        service = self.service
+        self.begin_to_write()
+        service.kill()
+        service.start()
+        service.reconcile()
+        self.assertEqual(service.status("kept"), "failed")
+        self.assertEqual(self.told(), {("create", "new")}, service.said())
+
     def test_its_size_is_held(self):
         service = self.service
         service.put_script("cd /workspace/exposures/demo; dd if=/dev/zero of=big bs=256k status=progress; df .; sleep 1000\n", service.project)
@@ -194,26 +224,80 @@ class Restarts(Case):
         self.assertEqual((receipt["session_id"], receipt["receipt"]["termination_cause"]), ("ended", "signaled"))
         self.assertEqual(service.status("ended"), "exited")
 
+
+    def test_a_start_that_was_cut_short_goes_on_beside_the_group_it_left(self):
+        service = self.service
+        service.put_script("echo up\n")
+        plan = service.plan()
+        service.create("half", plan)
+        approval = service.authorization("half", plan)
+        os.rename(service.work, service.work + ".away")
+        with self.assertRaises(controller.Refused) as caught:
+            service.start_session("half", plan, approval)
+        self.assertEqual((caught.exception.code, service.status("half")), ("session_start_failed", "preparing"))
+        os.rename(service.work + ".away", service.work)
+        service.kill()
+        # Where the manager keeps the groups of a service that it starts again.
+        service.before = ["sh", "-c", "cd /sys/fs/cgroup$(cut -c4- /proc/self/cgroup)/.. && "
+                          "mkdir glove-session-half glove-session-nobody && exec \"$@\"", "sh"]
+        service.start()
+        service.reconcile()
+        self.assertEqual(service.groups(), [])
+        service.start_session("half", plan, approval)
+        self.assertEqual(service.await_end("half"), "exited")
+        self.assertIn(b"up", service.read("half"))
+
+
+class Many(Case):
+    def kept(self):
+        """What the service has of the machine: whatever a session had, and is not here before and after, it gave back."""
+        service = self.service
+        members = processes_of(service.group())
+        return {
+            "descriptors": {pid: len(os.listdir(f"/proc/{pid}/fd")) for pid in members},
+            "threads": {pid: lines_of(f"/proc/{pid}/status", "Threads:") for pid in members},
+            "mounts": {pid: sorted(lines_of(f"/proc/{pid}/mountinfo")) for pid in members},
+            "groups": sorted(os.listdir(service.group())),
+            "loops": sorted(glob.glob("/sys/block/loop*/loop/backing_file")),
+            "files": [name for name, _ in inside.listing(service.root) if not name.startswith("images/")]}
+
+    def nothing_is_left(self, before):
+        # The last connection is closed beside its answer.
+        inside.wait_until(lambda: self.kept() == before, 5 * inside.SLOWNESS)
+        self.assertEqual(self.kept(), before)
+
     def test_many_leave_nothing_behind(self):
         service = self.service
         service.put_script("echo $$; echo x > /tmp/x\n")
         pid, rounds = service.main_pid(), 1000 if inside.SOAK else 10
-        self.ended("warm", service.plan())
-        before = len(os.listdir(f"/proc/{pid}/fd")), threads_of(pid)
-        began = time.monotonic()
+        self.ended("warm", service.plan(mode=COPY))
+        before, resident, began = self.kept(), inside.resident_kib(pid), time.monotonic()
         for number in range(rounds):
-            self.ended(f"many-{number}", service.plan())
-        print(f"{rounds} sessions, one after another: {rounds * 60 / (time.monotonic() - began):.1f} a minute")
-        self.assertEqual((len(os.listdir(f"/proc/{pid}/fd")), threads_of(pid)), before)
-        self.assertEqual(service.groups(), [])
-        self.assertEqual(os.listdir(service.images), [name for name in os.listdir(service.images) if name.startswith(".")])
+            self.ended(f"many-{number}", service.plan(mode=(READ, COPY)[number % 2]))
+            if number % 100 == 99:
+                print(f"{number + 1} sessions, {(number + 1) * 60 / (time.monotonic() - began):.1f} a minute, "
+                      f"{inside.resident_kib(pid) - resident} KiB more", flush=True)
+        self.nothing_is_left(before)
+        self.assertEqual([name for name in os.listdir(service.images) if not name.startswith(".")], [])
+
+    def test_copies_that_stay_leave_nothing_else_behind(self):
+        service, rounds = self.service, 20 if inside.SOAK else 3
+        service.put_script("echo x > /workspace/exposures/demo/x\n", service.project)
+        exposure = service.expose()
+        self.ended("warm", service.exposed_plan(exposure))
+        before = self.kept()
+        for number in range(rounds):
+            receipt, _ = self.ended(f"kept-{number}", service.exposed_plan(exposure))
+            self.assertEqual(receipt["retained_changes"][0]["created"], 1)
+        self.nothing_is_left(before)
+        self.assertEqual(len([name for name in os.listdir(service.images) if name.startswith("glove-mat-")]), rounds + 1)
 
     def test_sixteen_at_once(self):
         service = self.service
         service.put_script("echo up; read -r x; echo \"$x\"\n")
-        names = [f"one-{number}" for number in range(16)]
+        names, before = [f"one-{number}" for number in range(16)], self.kept()
         for name in names:
-            service.begin(name, service.plan())
+            service.begin(name, service.plan(mode=COPY))
         self.assertEqual(len(service.groups()), 16)
         for name in names:
             service.read(name, b"up")
@@ -224,12 +308,17 @@ class Restarts(Case):
             self.assertIn(name.encode(), service.read(name))
             service.ask("cleanup_session", {"session_id": name}, key=f"clean-{name}")
         self.assertEqual({each["receipt"]["exit_code"] for each in service.reconcile()}, {0})
-        self.assertEqual(service.groups(), [])
+        self.nothing_is_left(before)
 
 
-def threads_of(pid):
-    with open(f"/proc/{pid}/status", encoding="ascii") as file:
-        return next(line for line in file if line.startswith("Threads:"))
+def lines_of(path, begin=""):
+    with open(path, encoding="utf-8") as file:
+        return [line for line in file if line.startswith(begin)]
+
+
+def processes_of(group):
+    """Numbers of the processes in a control group and in all below it."""
+    return sorted(int(line) for at, _, _ in os.walk(group) for line in lines_of(f"{at}/cgroup.procs"))
 
 
 if __name__ == "__main__":

@@ -48,6 +48,7 @@ struct launch_request {
     std::optional<sys::fd_ref> entry{};
     std::optional<terminal_request> terminal{};
     ::rlimit open_files{}; // limits the agent gets back, see `raise_open_files`
+    bool deaf = false;     // the agent begins with SIGHUP, SIGINT and SIGTERM blocked
 };
 
 // One property of the perimeter and whether it was put in force.

@@ -28,6 +28,7 @@ public:
 
     // Becomes readable when the child has ended.
     [[nodiscard]] auto descriptor() const noexcept -> fd_ref { return pidfd_; }
+    // One that has ended, and that nobody has waited for here, takes it as well.
     [[nodiscard]] auto signal(int number) const -> result<>;
     // To every process of the group that the child leads. Only until it is reaped: its number, and
     // so the group's, is nobody else's as long.

@@ -5,8 +5,10 @@
 // program has is the image and, if it serves it, the kernel's questions, both as descriptors: no
 // other file but the system's programs and libraries, no network, no privilege, no way to make the
 // image larger or to give back what it takes on the disk. It ends with the program, and the program
-// with it.
+// with it; what ends all processes of a service at once ends neither, for the image is still in
+// use.
 #include "container/image/image_protocol.hpp"
+#include "sys/confine.hpp"
 #include "sys/seccomp.hpp"
 #include "sys/syscalls.hpp"
 #include <csignal>
@@ -123,7 +125,8 @@ char nothing_to_hide[1]; // this program's arguments are no secret
     GLOVE_TRY(auto out, launch({.plan = &perimeter,
                                 .streams = what.streams,
                                 .arguments = {.begin = nothing_to_hide, .size = 1},
-                                .open_files = open_files}));
+                                .open_files = open_files,
+                                .deaf = true}));
     GLOVE_CHECK(out.release());
     return out;
 }
@@ -170,6 +173,7 @@ enum class heard : std::uint8_t { news, service_gone, nothing };
                    .entry = inherited(image_entry)};
     (void)sys::close_range(image_entry + 1, ~0U, 0);
     GLOVE_CHECK(enter_group(std::move(given.entry)));
+    GLOVE_CHECK(sys::block_farewells("image.signals"));
     if (!given.image || !given.life) return fail(errc::invalid_input, "image.descriptors");
     const auto what = job_of(name, with, given);
     if (!what) return fail(errc::invalid_input, "image.job", std::string{name});

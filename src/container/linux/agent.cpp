@@ -31,15 +31,14 @@ struct kernel_sigaction {
     unsigned long mask;
 };
 
-[[nodiscard]] auto reset_signals() noexcept -> failure {
+[[nodiscard]] auto reset_signals(unsigned long blocked) noexcept -> failure {
     const kernel_sigaction standard{};
     for (int number = 1; number <= 64; ++number) {
         if (number == SIGKILL || number == SIGSTOP) continue;
         if (::syscall(SYS_rt_sigaction, number, &standard, nullptr, sizeof standard.mask) != 0)
             return {.os = errno, .where = call::sigaction};
     }
-    const unsigned long nothing = 0;
-    if (::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &nothing, nullptr, sizeof nothing) != 0)
+    if (::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &blocked, nullptr, sizeof blocked) != 0)
         return {.os = errno, .where = call::sigprocmask};
     return {};
 }
@@ -89,7 +88,7 @@ struct kernel_sigaction {
     ::umask(state.umask);
     if (const auto bad = take_foreground(plan.terminal); bad.os != 0) return bad;
     if (const auto bad = set_limits(plan); bad.os != 0) return bad;
-    if (const auto bad = reset_signals(); bad.os != 0) return bad;
+    if (const auto bad = reset_signals(plan.blocked_signals); bad.os != 0) return bad;
     if (const auto bad = install_filter(plan); bad.os != 0) return bad;
     return exec_program(plan);
 }

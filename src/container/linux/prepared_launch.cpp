@@ -5,6 +5,7 @@
 #include "container/linux/steps.hpp"
 #include "container/tree.hpp"
 #include <algorithm>
+#include <csignal>
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -21,6 +22,9 @@ namespace {
     out.push_back(nullptr);
     return out;
 }
+
+[[nodiscard]] constexpr auto bit_of(int signal) -> unsigned long { return 1UL << (signal - 1); }
+constexpr auto farewells = bit_of(SIGHUP) | bit_of(SIGINT) | bit_of(SIGTERM);
 
 // Whether something mounted from the host provides `path`, given entries in mounting order.
 class host_cover {
@@ -199,6 +203,7 @@ auto prepare(const launch_request& request, int control)
         .environment = out->environment.data(),
         .filter = seccomp::program_for(source.network, 0),
         .open_files = request.open_files,
+        .blocked_signals = request.deaf ? farewells : 0,
         .loopback = source.network == network_tier::local || source.network == network_tier::egress,
         .bridge = {},
         .terminal = terminal_of(request),

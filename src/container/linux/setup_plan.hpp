@@ -65,6 +65,7 @@ struct setup_plan {
     const char* const* environment;
     std::span<const ::sock_filter> filter;
     ::rlimit open_files; // the caller's, which the supervisor may have raised for its pins
+    unsigned long blocked_signals; // of the agent, in the kernel's own form
     bool loopback;
     bridge_setup bridge;
     terminal_setup terminal;

@@ -137,6 +137,8 @@ constexpr long plain_calls[] = {
 
 auto harden() -> result<> {
     GLOVE_CHECK(sys::harden("egress.harden"));
+    // The session or run that it serves may still be at its last connections.
+    GLOVE_CHECK(sys::block_farewells("egress.harden"));
     ::rlimit files{};
     if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return fail_os("egress.harden");
     files.rlim_cur = files.rlim_max;
