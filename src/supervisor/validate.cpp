@@ -205,7 +205,7 @@ using view = std::string_view;
 
 auto validate_plan(const session_plan& plan, const session_rules& rules,
                    const exposures_now* exposures, std::uint64_t now_ms) -> result<accepted_plan> {
-    GLOVE_CHECK(canonical_text(plan)); // the form, whoever decoded it
+    GLOVE_CHECK(check_form(plan)); // whoever decoded it
     GLOVE_TRY(const auto remaining_ms, remaining_of(plan, rules, now_ms));
     const auto* chosen = rules.find_template(plan.runtime_template_id);
     if (chosen == nullptr)
