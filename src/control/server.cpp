@@ -174,7 +174,9 @@ struct server::state {
         if (const auto peer = check_peer(socket); !peer) return tell(peer.error());
         auto one = std::make_unique<exchange>(std::move(socket), clock.monotonic(), how.exchange);
         watch(one->socket(), POLLIN, one.get());
-        open_now.emplace(one.get(), std::move(one));
+        auto& mine = *one;
+        open_now.emplace(&mine, std::move(one));
+        step(mine); // mostly its request is here already
     }
     void tell(const error& why) const { log.write({.name = "connection.dropped", .why = &why}); }
 

@@ -80,7 +80,6 @@ template<auto Member, auto Rule> [[nodiscard]] consteval auto process_row(std::s
     out.check = [](const session_record& in, const wire::place& at) -> result<> {
         return Rule.check(in.process.*Member, at);
     };
-    out.absent = [](const session_record&) { return false; };
     out.write = [](wire::json::writer& to, const session_record& in) {
         Rule.write(to, in.process.*Member);
     };

@@ -4,7 +4,10 @@
 
 namespace glove::control {
 
-// The longest record of its life that a session of this plan may write, whatever happens to it.
+// A record of this session with every member that is still to come as long as it may be.
+[[nodiscard]] auto longest_life(const session_record& of, const plan_facts& plan) -> session_record;
+// How long the longest record of its life may be that a session of this plan writes, whatever
+// happens to it: of a session that was just created, the size of `longest_life`; later no less.
 [[nodiscard]] auto longest_record(const session_record& of, const plan_facts& plan) -> std::size_t;
 // The same of the decision about one of its intents.
 [[nodiscard]] auto longest_decision(const session_record& of, const plan_facts& plan)

@@ -76,7 +76,7 @@ struct session_registry::state {
     // False: there is nothing that could be forgotten.
     [[nodiscard]] auto make_room(wanted what) -> result<bool>;
     [[nodiscard]] auto what_to_keep() const -> keeping;
-    void remember(const session_record& sealed, const session_book::verdict& how);
+    void remember(session_record sealed, const session_book::verdict& how);
     [[nodiscard]] auto owe(const kept_session& what) -> result<>;
     [[nodiscard]] auto owe_decision(const kept_intent& what) -> result<>;
 

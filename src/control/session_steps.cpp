@@ -145,16 +145,17 @@ auto session_registry::state::put(session_record next, journal::reservation& fro
     -> answer<session_view> {
     GLOVE_CHECK(or_refuse(check_session_record(next), error_code::session_control_failed));
     GLOVE_TRY(const auto verdict, or_refuse(book.judge(next), error_code::session_control_failed));
-    const auto sealed = log->append(std::move(next), from);
-    if (!sealed) return refuse_write(sealed.error(), session_codes);
-    remember(*sealed, verdict);
-    return view_of(*sealed);
+    auto sealed = log->append(std::move(next), from);
+    if (!sealed) return refuse_write(std::move(sealed).error(), session_codes);
+    auto shown = view_of(*sealed);
+    remember(*std::move(sealed), verdict);
+    return shown;
 }
 
-void session_registry::state::remember(const session_record& sealed,
+void session_registry::state::remember(session_record sealed,
                                        const session_book::verdict& how_judged) {
     const std::unique_lock lock{looking};
-    book.note(sealed, how_judged);
+    book.note(std::move(sealed), how_judged);
 }
 
 auto session_registry::reserve_start(std::string_view key, const start_authorization& what)

@@ -18,19 +18,33 @@ worker_pool::~worker_pool() {
     {
         const std::lock_guard held{lock_};
         over_ = true;
+        while (!idle_.empty()) call_one();
     }
-    changed_.notify_all();
     for (auto& thread : threads_) thread.join();
 }
 
 auto worker_pool::put(job& what) -> bool {
+    seat* one = nullptr;
     {
         const std::lock_guard held{lock_};
         if (waiting_.size() >= most_) return false;
         waiting_.push_back(std::move(what));
+        one = called();
     }
-    changed_.notify_one();
+    if (one != nullptr) one->changed.notify_one(); // it is not kept waiting for the lock
     return true;
+}
+
+auto worker_pool::called() -> seat* {
+    if (idle_.empty()) return nullptr;
+    auto* out = idle_.back();
+    idle_.pop_back();
+    out->called = true;
+    return out;
+}
+
+void worker_pool::call_one() {
+    if (auto* one = called()) one->changed.notify_one();
 }
 
 auto worker_pool::finished() -> std::vector<job> {
@@ -79,19 +93,26 @@ auto worker_pool::choose() -> std::optional<task> {
     return out;
 }
 
-void worker_pool::wait(std::unique_lock<std::mutex>& held) {
-    if (aside_.empty()) return changed_.wait(held);
+void worker_pool::wait(seat& mine, std::unique_lock<std::mutex>& held) {
+    mine.called = false;
+    idle_.push_back(&mine);
+    const auto is_called = [&] { return mine.called; };
+    if (aside_.empty()) return mine.changed.wait(held, is_called);
     const auto next = std::ranges::min_element(aside_, {}, &late_job::until)->until;
     // A clock that is no real one is looked at now and then.
-    changed_.wait_for(
-        held, std::clamp<time>(next - clock_.monotonic(), time{0}, std::chrono::seconds{10}));
+    const auto patience =
+        std::clamp<time>(next - clock_.monotonic(), time{0}, std::chrono::seconds{10});
+    if (!mine.changed.wait_for(held, patience, is_called)) std::erase(idle_, &mine);
 }
 
-auto worker_pool::take(std::unique_lock<std::mutex>& held) -> std::optional<task> {
+auto worker_pool::take(seat& mine, std::unique_lock<std::mutex>& held) -> std::optional<task> {
     for (;;) {
         if (over_) return std::nullopt;
-        if (auto found = choose()) return found;
-        wait(held);
+        if (auto found = choose()) {
+            if (!aside_.empty()) call_one(); // somebody else wakes when that is late
+            return found;
+        }
+        wait(mine, held);
     }
 }
 
@@ -103,14 +124,15 @@ auto worker_pool::admit(task& mine, const glance& seen) -> bool {
     }
     if (may_wait(seen.slow)) {
         aside_.push_back({std::move(mine.what), seen.until, seen.slow});
-        changed_.notify_one(); // somebody wakes when it is late
+        call_one(); // somebody wakes when it is late
     }
     return false;
 }
 
 void worker_pool::run() {
+    seat here;
     std::unique_lock held{lock_};
-    while (auto mine = take(held)) {
+    while (auto mine = take(here, held)) {
         bool admitted = true;
         if (mine->is_new) {
             held.unlock();

@@ -5,7 +5,7 @@
 // disk takes; of several that may do so, one is never in work that takes long by itself, so that a
 // session can be stopped while others are made ready; work that finds no worker for that reason is
 // set aside, in its order, and is taken up again at the moment at which it is late, so that it can
-// be refused.
+// be refused. Of those that are idle, the one that worked last is called: its memory is still near.
 #pragma once
 #include "control/exchange.hpp"
 #include <condition_variable>
@@ -52,11 +52,19 @@ private:
         bool writes = false; // it has its place among those that write
         bool slow = false;   // and among those that take long
     };
+    // Where one worker waits.
+    struct seat {
+        std::condition_variable changed;
+        bool called = false;
+    };
     void run();
     // `lock_` is held by all of these.
-    [[nodiscard]] auto take(std::unique_lock<std::mutex>& held) -> std::optional<task>;
+    [[nodiscard]] auto take(seat& mine, std::unique_lock<std::mutex>& held) -> std::optional<task>;
     [[nodiscard]] auto choose() -> std::optional<task>;
-    void wait(std::unique_lock<std::mutex>& held);
+    void wait(seat& mine, std::unique_lock<std::mutex>& held);
+    // Null: nobody is idle.
+    [[nodiscard]] auto called() -> seat*;
+    void call_one();
     [[nodiscard]] auto has_place(bool slow) const -> bool;
     void give_place(task& mine, bool slow);
     [[nodiscard]] auto may_wait(bool slow) const -> bool;
@@ -68,7 +76,7 @@ private:
     const calls by_;
     const sys::clock& clock_;
     std::mutex lock_;
-    std::condition_variable changed_;
+    std::vector<seat*> idle_; // in the order in which they came
     std::deque<job> waiting_;
     std::deque<late_job> aside_; // they write, and wait for a place
     std::size_t writing_ = 0, slow_ = 0;

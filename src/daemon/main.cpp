@@ -18,6 +18,7 @@
 #include <glove/control/server.hpp>
 #include <glove/run/exec.hpp>
 #include <glove/sys/files.hpp>
+#include <malloc.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -157,6 +158,9 @@ template<class T> [[nodiscard]] auto outcome_of(const result<T>& done) -> int {
 
 auto main(int argc, char** argv) -> int {
     using namespace glove;
+    // All threads share one heap: what is kept of requests would make a heap of each thread's own
+    // grow by a page and a system call at a time.
+    (void)::mallopt(M_ARENA_MAX, 1);
     if (const auto claimed = run::claim_standard_streams(); !claimed)
         return daemon::report(claimed.error(), daemon::status::failed);
     return daemon::run(std::span<const char* const>{argv, static_cast<std::size_t>(argc)}.subspan(

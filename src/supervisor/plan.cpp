@@ -99,6 +99,12 @@ auto decode_plan(std::string_view text) -> result<session_plan> {
     return std::move(read.data);
 }
 
+auto check_form(const session_plan& plan) -> result<> {
+    GLOVE_CHECK(check_orders(plan));
+    return plan.schema_version == second_version ? wire::check_object(plan, plan_v2_fields, {})
+                                                 : wire::check_object(plan, plan_v1_fields, {});
+}
+
 auto canonical_text(const session_plan& plan) -> result<std::string> {
     GLOVE_CHECK(check_orders(plan));
     return plan.schema_version == second_version ? wire::encode(plan, plan_v2_fields)

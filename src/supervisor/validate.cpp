@@ -223,7 +223,7 @@ struct moment {
 auto validate_plan(const session_plan& plan, const session_rules& rules,
                    const exposures_now* exposures, std::uint64_t now_ms,
                    std::optional<std::uint64_t> accepted_at_ms) -> result<accepted_plan> {
-    GLOVE_CHECK(canonical_text(plan)); // the form, whoever decoded it
+    GLOVE_CHECK(check_form(plan)); // whoever decoded it
     GLOVE_TRY(const auto remaining_ms, remaining_of(plan, rules, now_ms));
     const auto* chosen = rules.find_template(plan.runtime_template_id);
     if (chosen == nullptr)

@@ -53,11 +53,12 @@ auto pin(const std::string& path, follow last) -> result<unique_fd> {
     return fd;
 }
 
-auto inspect(fd_ref file) -> result<file_facts> {
+namespace {
+
+[[nodiscard]] auto facts_at(fd_ref at, const char* name, int flags) -> result<file_facts> {
     struct ::statx found{};
-    if (::statx(file.get(), "", AT_EMPTY_PATH | AT_STATX_SYNC_AS_STAT, STATX_BASIC_STATS, &found) !=
-        0)
-        return fail_os("file.inspect");
+    if (::statx(at.get(), name, flags | AT_STATX_SYNC_AS_STAT, STATX_BASIC_STATS, &found) != 0)
+        return fail_os("file.inspect", errno, name);
     return file_facts{
         .identity = {.device = ::makedev(found.stx_dev_major, found.stx_dev_minor),
                      .inode = found.stx_ino,
@@ -70,6 +71,14 @@ auto inspect(fd_ref file) -> result<file_facts> {
         .written_ns = found.stx_mtime.tv_sec * 1'000'000'000LL + found.stx_mtime.tv_nsec,
         .changed_ns = found.stx_ctime.tv_sec * 1'000'000'000LL + found.stx_ctime.tv_nsec,
     };
+}
+
+} // namespace
+
+auto inspect(fd_ref file) -> result<file_facts> { return facts_at(file, "", AT_EMPTY_PATH); }
+
+auto inspect(fd_ref directory, const std::string& name) -> result<file_facts> {
+    return facts_at(directory, name.c_str(), AT_SYMLINK_NOFOLLOW);
 }
 
 auto is_system(::uid_t owner) -> bool {

@@ -104,6 +104,17 @@ auto put_quoted(char* to, std::string_view text) noexcept -> char* {
     return to;
 }
 
+auto quoted_bytes(std::string_view text) noexcept -> std::size_t {
+    std::size_t out = 2;
+    quote(
+        text, [&](std::string_view part) { out += part.size(); },
+        [&](char c) {
+            std::array<char, longest_escape> room;
+            out += static_cast<std::size_t>(put_escape(room.data(), c) - room.data());
+        });
+    return out;
+}
+
 writer::~writer() { assert(depth_ == 0 && !named_); }
 
 void writer::before_value() {

@@ -19,6 +19,14 @@ using wire::json::value;
 const auto* const usual_digest = "22531fcb58eb4ca5d4a5cd924793dbe0543106eb9650bca1e3943a30154ba6cf";
 
 auto text_of(const session_plan& plan) -> std::string { return canonical_text(plan).value(); }
+// What may be written is of good form, and nothing else is.
+auto written(const session_plan& plan) -> result<std::string> {
+    auto out = canonical_text(plan);
+    const auto form = check_form(plan);
+    EXPECT_EQ(form.has_value(), out.has_value());
+    EXPECT_TRUE(form || out || form.error().step == out.error().step);
+    return out;
+}
 auto tree_of(const session_plan& plan) -> value { return *wire::json::read(text_of(plan)); }
 auto content_digest(const session_plan& plan) -> std::string {
     return seal(plan, digits('c')).value().digests.content;
@@ -159,12 +167,12 @@ TEST(Plan, AGrantOfTheOtherVersionIsNotKnown) {
               "wire.unknown");
     auto mixed = test::plan_of_version_2();
     mixed.schema_version = 1;
-    EXPECT_EQ(canonical_text(mixed).error().step, "wire.choice");
+    EXPECT_EQ(written(mixed).error().step, "wire.choice");
     mixed = test::usual_plan();
     mixed.schema_version = 2;
-    EXPECT_EQ(canonical_text(mixed).error().step, "wire.choice");
+    EXPECT_EQ(written(mixed).error().step, "wire.choice");
     mixed.schema_version = 3;
-    EXPECT_EQ(canonical_text(mixed).error().step, "wire.range");
+    EXPECT_EQ(written(mixed).error().step, "wire.range");
 }
 
 TEST(Plan, WhatAControllerMustNotSendIsNotKnown) {
@@ -179,7 +187,7 @@ TEST(Plan, WhatAControllerMustNotSendIsNotKnown) {
 
 TEST(Plan, ListsMustBeInStrictlyIncreasingOrderOfBytes) {
     const auto refused = [](const session_plan& plan) {
-        const auto out = canonical_text(plan);
+        const auto out = written(plan);
         return out ? std::string{} : std::string{out.error().step} + " " + out.error().detail;
     };
     const std::string wrong = " does not come after the one before it";
@@ -215,15 +223,15 @@ TEST(Plan, ANameThatIsADirectoryItselfIsRefused) {
         auto grant = test::workspace_grant();
         grant.alias = name;
         plan.grants = std::vector{grant};
-        EXPECT_EQ(canonical_text(plan).error().step, "wire.grammar");
+        EXPECT_EQ(written(plan).error().step, "wire.grammar");
         auto second = test::project_grant();
         second.exposure_id = name;
         plan.grants = std::vector{second};
         plan.schema_version = 2;
-        EXPECT_EQ(canonical_text(plan).error().step, "wire.grammar");
+        EXPECT_EQ(written(plan).error().step, "wire.grammar");
         second.exposure_id = name + "a";
         plan.grants = std::vector{second};
-        EXPECT_TRUE(canonical_text(plan));
+        EXPECT_TRUE(written(plan));
     }
 }
 
@@ -244,15 +252,15 @@ TEST(Plan, HoldsAsMuchAsItMayAndNoMore) {
             grant.alias = std::move(name);
             return grant;
         });
-        EXPECT_EQ(canonical_text(plan).has_value(), over == 0);
+        EXPECT_EQ(written(plan).has_value(), over == 0);
         plan = test::usual_plan();
         plan.library_projections = many<library_projection>(128 + over, [](std::string name) {
             return library_projection{std::move(name), digits('b'), "libraries"};
         });
-        EXPECT_EQ(canonical_text(plan).has_value(), over == 0);
+        EXPECT_EQ(written(plan).has_value(), over == 0);
         plan = test::usual_plan();
         plan.secret_handles = many<std::string>(32 + over, [](std::string name) { return name; });
-        EXPECT_EQ(canonical_text(plan).has_value(), over == 0);
+        EXPECT_EQ(written(plan).has_value(), over == 0);
     }
 }
 
@@ -349,12 +357,12 @@ auto any_plan() -> session_plan {
 TEST(Plan, WhatIsEncodedDecodesToTheSamePlanAndText) {
     EXPECT_TRUE(rc::check([] {
         const auto plan = any_plan();
-        const auto text = canonical_text(plan);
+        const auto text = written(plan);
         RC_ASSERT(text.has_value());
         const auto back = decode_plan(*text);
         RC_ASSERT(back.has_value());
         RC_ASSERT(*back == plan);
-        RC_ASSERT(canonical_text(*back).value() == *text);
+        RC_ASSERT(written(*back).value() == *text);
     }));
 }
 

@@ -101,6 +101,17 @@ TEST(Inspect, TheFactsAreThoseOfTheFile) {
     EXPECT_EQ(facts_of(name).permissions, ::mode_t{04755});
 }
 
+TEST(Inspect, ANameTellsWhatItsFileTellsAndALinkIsLookedAtItself) {
+    const folder place;
+    const auto name = place.file("name", "12345", 0640);
+    std::filesystem::create_symlink("name", place / "link");
+    const auto directory = open_directory(place.path());
+    EXPECT_EQ(sys::inspect(directory, "name").value(), facts_of(name));
+    EXPECT_EQ(sys::inspect(directory, "link").value(), facts_of(place / "link"));
+    EXPECT_EQ(sys::inspect(directory, "link")->identity.type, ::mode_t{S_IFLNK});
+    EXPECT_EQ(sys::inspect(directory, "missing").error().os, ENOENT);
+}
+
 TEST(Absolute, AnAbsolutePathStaysAsItIs) {
     EXPECT_EQ(sys::absolute("/a//b/../c").value(), "/a//b/../c");
 }

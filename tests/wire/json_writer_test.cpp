@@ -14,13 +14,15 @@ using namespace std::string_view_literals;
 using wire::json::value;
 using wire::json::writer;
 
-// Both ways, which must be the same: appended, and put into room of the size that is promised.
+// All ways, which must be the same: appended, put into room of the size that is promised, and
+// counted.
 auto literal(std::string_view text) -> std::string {
     std::string out;
     wire::json::append_quoted(out, text);
     const std::unique_ptr<char[]> room{new char[wire::json::most_quoted(text.size())]};
     const auto* const end = wire::json::put_quoted(room.get(), text);
     EXPECT_EQ((std::string_view{room.get(), end}), out);
+    EXPECT_EQ(wire::json::quoted_bytes(text), out.size());
     return out;
 }
 

@@ -98,7 +98,8 @@ inline constexpr std::string_view refinement_template_id = "refinement-eval-v1";
 [[nodiscard]] auto decode_plan(std::string_view text) -> result<session_plan>;
 [[nodiscard]] auto plan_of(const wire::json::value& tree) -> result<session_plan>;
 
-// Refuses a plan that `decode_plan` would refuse.
+// Both refuse a plan that `decode_plan` would refuse.
+[[nodiscard]] auto check_form(const session_plan& plan) -> result<>;
 [[nodiscard]] auto canonical_text(const session_plan& plan) -> result<std::string>;
 
 // What a refinement's fixture is matched against. Computed here, never taken from a controller.

@@ -46,6 +46,8 @@ enum class follow : std::uint8_t {
 // O_PATH descriptor of what `path` names now: it stays this inode whatever happens to the name.
 [[nodiscard]] auto pin(const std::string& path, follow last) -> result<unique_fd>;
 [[nodiscard]] auto inspect(fd_ref file) -> result<file_facts>;
+// What `name` of `directory` leads to now; a link is looked at itself.
+[[nodiscard]] auto inspect(fd_ref directory, const std::string& name) -> result<file_facts>;
 // Whether a file of this owner is the system's. In a user namespace into which root is not mapped,
 // the kernel shows root's files like those of every other user who is not: by one number, which is
 // that of `/` then as well.

@@ -17,19 +17,19 @@ template<class Owner, auto Member, auto Rule>
     using detail::row_of_the_base;
     static_assert(
         std::is_base_of_v<typename detail::member_pointer<decltype(Member)>::owner, Owner>);
-    field<Owner> out{
-        .name = name,
-        .presence = row_of_the_base<Member, Rule>.presence,
-        .form = row_of_the_base<Member, Rule>.form,
-        .read = [](const json::value& in, Owner& to, const place& at) -> result<> {
-            return row_of_the_base<Member, Rule>.read(in, to, at);
-        },
-        .check = [](const Owner& in, const place& at) -> result<> {
-            return row_of_the_base<Member, Rule>.check(in, at);
-        },
-        .absent = [](const Owner& in) { return row_of_the_base<Member, Rule>.absent(in); },
-        .write = [](json::writer& to,
-                    const Owner& in) { row_of_the_base<Member, Rule>.write(to, in); }};
+    field<Owner> out{.name = name,
+                     .presence = row_of_the_base<Member, Rule>.presence,
+                     .form = row_of_the_base<Member, Rule>.form,
+                     .read = [](const json::value& in, Owner& to, const place& at) -> result<> {
+                         return row_of_the_base<Member, Rule>.read(in, to, at);
+                     },
+                     .check = [](const Owner& in, const place& at) -> result<> {
+                         return row_of_the_base<Member, Rule>.check(in, at);
+                     },
+                     .write = [](json::writer& to,
+                                 const Owner& in) { row_of_the_base<Member, Rule>.write(to, in); }};
+    if constexpr (row_of_the_base<Member, Rule>.absent != nullptr)
+        out.absent = [](const Owner& in) { return row_of_the_base<Member, Rule>.absent(in); };
     if constexpr (row_of_the_base<Member, Rule>.take != nullptr)
         out.take = [](json::cursor& in, Owner& to) {
             return row_of_the_base<Member, Rule>.take(in, to);

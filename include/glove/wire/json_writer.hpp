@@ -92,5 +92,7 @@ void append_quoted(std::string& out, std::string_view text);
     return 6 * bytes + 2;
 }
 [[nodiscard]] auto put_quoted(char* to, std::string_view text) noexcept -> char*;
+// What the literal takes.
+[[nodiscard]] auto quoted_bytes(std::string_view text) noexcept -> std::size_t;
 
 } // namespace glove::wire::json
