@@ -71,10 +71,11 @@ class Crashes(Case):
         return state
 
     def length_of_life(self, kind):
-        began = time.monotonic()
-        done = set()
-        self.try_life(f"whole-{KINDS.index(kind)}", self.plan(kind), {}, done)
-        self.assertIn("ended", done, self.service.said()[-2000:])
+        """Of the second one: the first finds nothing in the machine's caches."""
+        for number in range(2):
+            began, done = time.monotonic(), set()
+            self.try_life(f"whole-{KINDS.index(kind)}-{number}", self.plan(kind), {}, done)
+            self.assertIn("ended", done, self.service.said()[-2000:])
         return time.monotonic() - began
 
     def test_kills_at_any_moment(self):
