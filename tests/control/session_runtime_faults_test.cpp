@@ -169,8 +169,9 @@ TEST(SessionRuntimeFaults, ACrashBetweenTwoSteps) {
             const fault_plan nothing_more_works{
                 .at = 1, .does = effect::none, .after = then::stays_broken};
             std::promise<void> crashed;
-            it.steps.hold_at(one.step, [&, once = false]() mutable {
-                if (std::exchange(once, true)) return;
+            std::atomic<bool> once{false}; // the step may come again, on another thread
+            it.steps.hold_at(one.step, [&] {
+                if (once.exchange(true)) return;
                 it.records.disk.plan(nothing_more_works);
                 it.receipt_disk.plan(nothing_more_works);
                 crashed.set_value();
