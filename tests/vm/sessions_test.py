@@ -2,6 +2,7 @@
 controller verifies. As the ordinary user the service is mapped root in a namespace of its own; as root, root."""
 import glob
 import os
+import signal
 import time
 
 import inside
@@ -191,6 +192,42 @@ class Retained(Case):
         plan = service.exposed_plan(service.expose())
         envelope, _ = service.whole("big", plan)
         self.assertEqual(envelope["receipt"]["termination_cause"], "disk_limit")
+
+
+class Kills(Case):
+    """SIGKILL from outside, of one process that a session consists of; another session goes on beside it."""
+
+    def parts(self, session_id):
+        """{name: number} of its agent, its init, and the keeper and the launcher above these."""
+        with open(f"{self.service.group()}/glove-session-{session_id}/cgroup.procs", encoding="ascii") as file:
+            pids = [int(word) for word in file.read().split()]
+        parent = {pid: inside.facts(pid)[0] for pid in pids}
+        init = next(pid for pid in pids if parent[pid] not in pids)
+        keeper = parent[init]
+        return {"agent": next(pid for pid in pids if parent[pid] == init), "init": init, "keeper": keeper,
+                "launcher": inside.facts(keeper)[0]}
+
+    def test_whoever_is_killed_the_receipt_says_how_it_ended(self):
+        service = self.service
+        service.put_script("echo up; read -r x; exit 3\n")
+        service.begin("beside", service.plan())
+        service.read("beside", b"up")
+        for which, cause in (("agent", "signaled"), ("init", "supervisor_error"), ("keeper", "supervisor_error")):
+            with self.subTest(which):
+                service.begin(which, service.plan())
+                service.read(which, b"up")
+                os.kill(self.parts(which)[which], signal.SIGKILL)
+                self.assertEqual(service.await_end(which), "exited")
+                mine = [each["receipt"] for each in service.reconcile() if each["session_id"] == which]
+                self.assertEqual([each["termination_cause"] for each in mine], [cause])
+                self.assertEqual(service.groups(), ["glove-session-beside"])
+        # Without a launcher nothing is started any more, and what runs goes on.
+        os.kill(self.parts("beside")["launcher"], signal.SIGKILL)
+        with self.assertRaises(controller.Refused):
+            service.begin("late", service.plan())
+        service.type("beside", b"\n")
+        self.assertEqual(service.await_end("beside"), "exited")
+        self.assertEqual(service.reconcile()[-1]["receipt"]["exit_code"], 3)
 
 
 class Restarts(Case):
