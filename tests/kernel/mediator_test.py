@@ -707,9 +707,9 @@ class Bridge(Case):
                   "p=subprocess.Popen([sys.argv[1]],stdin=subprocess.DEVNULL,close_fds=False,preexec_fn=place)\n"
                   "os.close(20)\n"
                   "ours.recv(100)\n"
-                  "print(p.pid,flush=True)\n"
                   "os.dup2(ours.fileno(),30,True)\n"
                   "subprocess.Popen(['sleep','600'],close_fds=False)\n"  # holds the channel open
+                  "print(p.pid,flush=True)\n"
                   "time.sleep(600)\n")
         path = os.path.join(self.folder, "mediation")
         with open(path, "w", encoding="utf-8") as file:
