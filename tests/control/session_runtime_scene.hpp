@@ -384,6 +384,19 @@ public:
     auto is(const std::string& id, session_state what) -> bool {
         return eventually([&] { return state_of(id) == what; });
     }
+    // Whether a look of the runtime finds it. The clock goes on meanwhile: a look may have been
+    // just before there was something to find, and the clock of a test stands still.
+    auto is_found(const std::function<bool()>& what) -> bool {
+        return eventually([&] {
+            if (what()) return true;
+            records.clock.add(250);
+            std::this_thread::sleep_for(20ms);
+            return false;
+        });
+    }
+    auto is_killed(const puppet& it) -> bool {
+        return is_found([&] { return it.killed > 0; });
+    }
     // Its end, on record.
     auto end_of(const std::string& id) -> session_record {
         EXPECT_TRUE(eventually([&] { return is_terminal(state_of(id)); })) << log.text();

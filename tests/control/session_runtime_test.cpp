@@ -205,7 +205,7 @@ TEST(SessionRuntime, ALimitEndsASessionForItsCause) {
         const auto puppet = it.begin(id);
         ASSERT_TRUE(puppet);
         one.exceed(it, *puppet);
-        it.records.clock.add(250); // for the next look
+        EXPECT_TRUE(it.is_killed(*puppet)) << id;
         const auto end = it.end_of(id);
         EXPECT_EQ(end.termination_cause, id);
         EXPECT_FALSE(end.exit_code);
@@ -257,8 +257,7 @@ TEST(SessionRuntime, ALimitWaitsForNoDisk) {
         const auto puppet = it.begin("one");
         ASSERT_TRUE(puppet);
         one.exceed(it, *puppet);
-        it.records.clock.add(250);
-        EXPECT_TRUE(eventually([&] { return puppet->killed > 0; })) << one.cause;
+        EXPECT_TRUE(it.is_killed(*puppet)) << one.cause;
         EXPECT_EQ(it.state_of("one"), running);
         disk_works.set_value();
         EXPECT_EQ(it.cause_of("one"), one.cause);
@@ -270,7 +269,7 @@ TEST(SessionRuntime, AKillThatFailsIsTriedAgain) {
     it.host.dress = [](puppet& one) { one.failing_kills = 3; };
     const auto puppet = it.begin("one");
     puppet->cpu = 2'000'000;
-    it.records.clock.add(250);
+    EXPECT_TRUE(it.is_killed(*puppet));
     EXPECT_EQ(it.cause_of("one"), "cpu_time_limit");
     EXPECT_GE(puppet->killed, 4);
     EXPECT_TRUE(it.logged("puppet.kill"));
@@ -310,7 +309,7 @@ TEST(SessionRuntime, AnEndThatNobodyKnowsIsTheSupervisors) {
     EXPECT_EQ(it.cause_of("unknown"), "supervisor_error");
     EXPECT_EQ(it.receipt_of("unknown")->cause, termination_cause::supervisor_error);
     it.begin("meter")->broken_meter = true;
-    it.records.clock.add(250);
+    EXPECT_TRUE(it.is_killed(*it.host["meter"]));
     EXPECT_EQ(it.cause_of("meter"), "supervisor_error");
     EXPECT_GE(it.host["meter"]->killed, 1);
     it.how.drain_time = 50ms;
