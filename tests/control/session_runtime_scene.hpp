@@ -384,14 +384,13 @@ public:
     auto is(const std::string& id, session_state what) -> bool {
         return eventually([&] { return state_of(id) == what; });
     }
-    // Whether a look of the runtime finds it. The clock goes on meanwhile: a look may have been
-    // just before there was something to find, and the clock of a test stands still.
+    // Whether a look of the runtime finds it. The clock goes on again when it does not: the look
+    // may have been just before there was something to find, and the clock of a test stands still.
     auto is_found(const std::function<bool()>& what) -> bool {
         return eventually([&] {
             if (what()) return true;
             records.clock.add(250);
-            std::this_thread::sleep_for(20ms);
-            return false;
+            return eventually(what, 2s);
         });
     }
     auto is_killed(const puppet& it) -> bool {
