@@ -83,10 +83,13 @@ struct moment {
     std::optional<std::uint64_t> accepted_at_ms; // the plan, when it is judged once more
 };
 
-// Whether a grant that fitted when its plan was accepted has come to its end. Nothing can be longer
-// than the plan then, which has an end of its own.
-[[nodiscard]] auto has_passed(std::uint64_t ttl_secs, const moment& at) -> bool {
-    return at.now_ms > *at.accepted_at_ms && (at.now_ms - *at.accepted_at_ms) / 1000 >= ttl_secs;
+// Why the time of a grant does not fit; empty when it does. `plan_secs`: what is left of the plan.
+// When the plan is judged once more, it fitted then, and may have come to its end.
+[[nodiscard]] auto time_defect(std::uint64_t ttl_secs, std::uint64_t plan_secs, const moment& at)
+    -> view {
+    if (!at.accepted_at_ms) return ttl_secs > plan_secs ? "outlasts the plan" : "";
+    const auto since = at.now_ms - std::min(*at.accepted_at_ms, at.now_ms);
+    return since / 1000 >= ttl_secs ? "has passed since the plan was accepted" : "";
 }
 
 [[nodiscard]] auto rounded_up(std::uint64_t ms) -> std::uint64_t {
@@ -124,11 +127,9 @@ struct moment {
     GLOVE_CHECK(check_bytes(grant.max_bytes, *allowed, member_of(at, "max_bytes")));
     if (grant.ttl_secs > alias->max_ttl_secs)
         return no("ttl_secs", "is more than the alias allows");
-    if (when.accepted_at_ms && has_passed(grant.ttl_secs, when))
-        return no("ttl_secs", "has passed since the plan was accepted");
-    if (!when.accepted_at_ms && grant.ttl_secs > rounded_up(plan.expires_at_ms - when.now_ms))
-        return no("ttl_secs", "outlasts the plan");
-    return {};
+    const auto left = rounded_up(plan.expires_at_ms - when.now_ms);
+    const auto defect = time_defect(grant.ttl_secs, left, when);
+    return defect.empty() ? result<>{} : no("ttl_secs", defect);
 }
 
 [[nodiscard]] auto check_grant(const exposure_grant& grant, const session_plan& plan,
@@ -139,15 +140,11 @@ struct moment {
         used.error().detail = wire::to_string(at) + ": " + used.error().detail;
         return std::unexpected(std::move(used).error());
     }
-    const auto no = [&](view why) {
-        return refuse(errc::not_permitted, "plan.grant", member_of(at, "ttl_secs"), why);
-    };
-    if (when.accepted_at_ms)
-        return has_passed(grant.ttl_secs, when) ? no("has passed since the plan was accepted")
-                                                : result<>{};
-    if (grant.ttl_secs > (plan.expires_at_ms - when.now_ms) / 1000) return no("outlasts the plan");
-    if (grant.ttl_secs > used->remaining_ms / 1000) return no("outlasts the exposure");
-    return {};
+    auto defect = time_defect(grant.ttl_secs, (plan.expires_at_ms - when.now_ms) / 1000, when);
+    if (defect.empty() && !when.accepted_at_ms && grant.ttl_secs > used->remaining_ms / 1000)
+        defect = "outlasts the exposure";
+    if (defect.empty()) return {};
+    return refuse(errc::not_permitted, "plan.grant", member_of(at, "ttl_secs"), defect);
 }
 
 [[nodiscard]] auto check_grants(const session_plan& plan, const session_rules& rules,
