@@ -69,21 +69,7 @@ namespace detail {
 
 // A member of the process's identity, which stands in the record itself.
 template<auto Member, auto Rule> [[nodiscard]] consteval auto process_row(std::string_view name) {
-    wire::field<session_record> out{.name = name, .form = Rule.form()};
-    out.read = [](const wire::json::value& in, session_record& to,
-                  const wire::place& at) -> result<> {
-        return Rule.read(in, to.process.*Member, at);
-    };
-    out.take = [](wire::json::cursor& in, session_record& to) {
-        return Rule.take(in, to.process.*Member);
-    };
-    out.check = [](const session_record& in, const wire::place& at) -> result<> {
-        return Rule.check(in.process.*Member, at);
-    };
-    out.write = [](wire::json::writer& to, const session_record& in) {
-        Rule.write(to, in.process.*Member);
-    };
-    return out;
+    return wire::row_at<session_record, Rule, &session_record::process, Member>(name);
 }
 
 [[nodiscard]] consteval auto session_table() {

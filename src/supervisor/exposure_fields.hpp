@@ -4,7 +4,6 @@
 #include "supervisor/words.hpp"
 #include <glove/supervisor/exposure.hpp>
 #include <glove/supervisor/exposure_policy.hpp>
-#include <glove/wire/inherited.hpp>
 #include <glove/wire/maybe.hpp>
 
 namespace glove::supervisor {
@@ -104,7 +103,7 @@ inline constexpr wire::word<std::string_view> recorded_state_words[] = {
 
 template<auto Member, auto Rule>
 [[nodiscard]] consteval auto descriptor_row(std::string_view name) {
-    return wire::inherited_row<descriptor_in_record, Member, Rule>(name);
+    return wire::row_at<descriptor_in_record, Rule, Member>(name);
 }
 inline constexpr auto descriptor_fields = wire::table(
     descriptor_row<&descriptor_in_record::schema_version, version_1>("schema_version"),
@@ -124,7 +123,7 @@ inline constexpr auto descriptor_fields = wire::table(
     descriptor_row<&descriptor_in_record::state, wire::choice<recorded_state_words>{}>("state"));
 
 template<auto Member, auto Rule> [[nodiscard]] consteval auto record_row(std::string_view name) {
-    return wire::inherited_row<flat_record, Member, Rule>(name);
+    return wire::row_at<flat_record, Rule, Member>(name);
 }
 inline constexpr auto record_fields = wire::table(
     record_row<&flat_record::schema_version, version_1>("schema_version"),

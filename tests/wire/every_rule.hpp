@@ -1,7 +1,6 @@
 // A type with a row of every rule that takes its value from a text.
 #pragma once
 #include <glove/wire/fields.hpp>
-#include <glove/wire/inherited.hpp>
 #include <glove/wire/maybe.hpp>
 #include <optional>
 #include <string>
@@ -17,12 +16,17 @@ struct leaf {
     colour paint = colour::red;
     auto operator==(const leaf&) const -> bool = default;
 };
+struct root {
+    std::int16_t deep = 0;
+    auto operator==(const root&) const -> bool = default;
+};
 struct trunk {
     std::int64_t below = 0;
     std::optional<std::string> bark;
     auto operator==(const trunk&) const -> bool = default;
 };
 struct every_rule : trunk {
+    root under;
     std::string name = "n";
     std::string any;
     std::string digest;
@@ -54,8 +58,9 @@ inline constexpr auto leaf_fields =
 [[nodiscard]] consteval auto every_table() {
     using e = every_rule;
     return wire::table(
-        wire::inherited_row<e, &trunk::below, wire::integer{INT64_MIN, 5}>("below"),
-        wire::inherited_row<e, &trunk::bark, wire::label>("bark"),
+        wire::row_at<e, wire::integer{INT64_MIN, 5}, &trunk::below>("below"),
+        wire::row_at<e, wire::label, &trunk::bark>("bark"),
+        wire::row_at<e, wire::integer{-7, 300}, &e::under, &root::deep>("deep"),
         wire::row<&e::name, wire::ident>("name"),
         wire::row<&e::any, wire::text{wire::grammar::utf8, 0, 40}>("any"),
         wire::row<&e::digest, wire::maybe<wire::hex64>{}>("digest"),

@@ -21,6 +21,7 @@ auto good() -> every_rule {
     every_rule out;
     out.below = INT64_MIN;
     out.bark = "rough";
+    out.under.deep = -7;
     out.any = "caf\xc3\xa9 \"\\/\b\f\n\r\t\x01\x1f\x7f";
     out.digest = std::string(64, 'a');
     out.large = UINT64_MAX;
@@ -185,7 +186,7 @@ TEST(JsonCursor, LimitsAreThoseOfTheTree) {
         {"json.depth", &limits::depth, 3},
         {"json.members", &limits::members, every_fields.size()},
         {"json.elements", &limits::elements, 3},
-        {"json.values", &limits::values, 37},
+        {"json.values", &limits::values, 38},
         {"json.string", &limits::string_bytes, value.any.size()},
         {"json.number", &limits::number_bytes, 20},
     };
@@ -243,6 +244,7 @@ auto some_leaf() -> test::leaf {
 auto some_value() -> every_rule {
     every_rule out;
     out.below = *rc::gen::element<std::int64_t>(INT64_MIN, -1, 0, 5);
+    out.under.deep = *rc::gen::element<std::int16_t>(-7, 0, 300);
     out.word = *rc::gen::element<std::string>("", "one", "two");
     if (*rc::gen::arbitrary<bool>()) out.bark = "b\xc3\xa9";
     out.any = some_text(40);

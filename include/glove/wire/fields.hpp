@@ -32,6 +32,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 namespace glove::wire {
 
@@ -44,68 +46,119 @@ template<class T, class V> struct member_pointer<V T::*> {
     using owner = T;
     using type = V;
 };
-template<class V> inline constexpr bool is_optional = false;
-template<class V> inline constexpr bool is_optional<std::optional<V>> = true;
+template<class V> struct optional_of {
+    using type = V;
+    static constexpr bool is_one = false;
+};
+template<class V> struct optional_of<std::optional<V>> {
+    using type = V;
+    static constexpr bool is_one = true;
+};
+
+// What a rule does with members of one type, wherever they are: all rows of both share it, so that
+// long tables are little code.
+struct handling {
+    shape form{};
+    auto (*read)(const json::value&, void*, const place&) -> result<> = nullptr;
+    auto (*take)(json::cursor&, void*) -> bool = nullptr;           // null: only a tree can be read
+    auto (*check)(const void*, const place&) -> result<> = nullptr; // of one that is not absent
+    void (*write)(json::writer&, const void*) = nullptr;
+    auto (*absent)(const void*) -> bool = nullptr; // null: it never is
+};
+
+// The content of a member, which is filled when it was absent.
+template<class Member> [[nodiscard]] auto filled(void* at) -> auto& {
+    auto& member = *static_cast<Member*>(at);
+    if constexpr (optional_of<Member>::is_one) return member.emplace();
+    else return member;
+}
+template<class Member> [[nodiscard]] auto content(const void* at) -> const auto& {
+    const auto& member = *static_cast<const Member*>(at);
+    if constexpr (optional_of<Member>::is_one) return *member;
+    else return member;
+}
+
+template<auto Rule, class Member> [[nodiscard]] consteval auto handle() -> handling {
+    handling out{.form = Rule.form()};
+    out.read = [](const json::value& in, void* to, const place& at) -> result<> {
+        return Rule.read(in, filled<Member>(to), at);
+    };
+    if constexpr (takes_text<decltype(Rule), typename optional_of<Member>::type>)
+        out.take = [](json::cursor& in, void* to) { return Rule.take(in, filled<Member>(to)); };
+    out.check = [](const void* in, const place& at) -> result<> {
+        return Rule.check(content<Member>(in), at);
+    };
+    out.write = [](json::writer& to, const void* in) { Rule.write(to, content<Member>(in)); };
+    if constexpr (optional_of<Member>::is_one)
+        out.absent = [](const void* in) { return !static_cast<const Member*>(in)->has_value(); };
+    return out;
+}
+template<auto Rule, class Member> inline constexpr auto handling_of = handle<Rule, Member>();
+
+// Of a member that is absent while it is as its owner begins with it.
+template<auto Rule, auto Member> inline constexpr auto defaulted_handling = [] {
+    using owner = typename member_pointer<decltype(Member)>::owner;
+    using type = typename member_pointer<decltype(Member)>::type;
+    auto out = handling_of<Rule, type>;
+    out.absent = [](const void* in) { return *static_cast<const type*>(in) == owner{}.*Member; };
+    return out;
+}();
 
 } // namespace detail
 
 template<class T> struct field {
     std::string_view name;
     need presence = need::required;
-    shape form{};
-    auto (*read)(const json::value&, T&, const place&) -> result<> = nullptr;
-    auto (*take)(json::cursor&, T&) -> bool = nullptr;           // null: only a tree can be read
-    auto (*check)(const T&, const place&) -> result<> = nullptr; // of a member that is not absent
-    auto (*absent)(const T&) -> bool = nullptr; // the encoder leaves it out; null: it never does
-    void (*write)(json::writer&, const T&) = nullptr;
+    auto (*member)(T&) -> void* = nullptr;
+    const detail::handling* by = nullptr;
 
+    [[nodiscard]] constexpr auto form() const -> const shape& { return by->form; }
+    [[nodiscard]] auto read(const json::value& in, T& to, const place& at) const -> result<> {
+        return by->read(in, member(to), at);
+    }
+    [[nodiscard]] constexpr auto is_taken_from_text() const -> bool { return by->take != nullptr; }
+    [[nodiscard]] auto take(json::cursor& in, T& to) const -> bool {
+        return by->take(in, member(to));
+    }
+    [[nodiscard]] auto check(const T& in, const place& at) const -> result<> {
+        return by->check(looked_at(in), at);
+    }
+    void write(json::writer& to, const T& in) const { by->write(to, looked_at(in)); }
+    // The encoder does.
     [[nodiscard]] auto is_left_out(const T& of) const -> bool {
-        return absent != nullptr && absent(of);
+        return by->absent != nullptr && by->absent(looked_at(of));
+    }
+
+private:
+    // Where a member is does not depend on whether it may be changed.
+    [[nodiscard]] auto looked_at(const T& in) const -> const void* {
+        return member(const_cast<T&>(in));
     }
 };
 
 template<class T, std::size_t N> using fields = std::array<field<T>, N>;
 
-// A std::optional member is optional, every other one is required.
+// The member that the path of member pointers leads to, of a part or of a base too. A std::optional
+// is optional, every other one is required.
+template<class Owner, auto Rule, auto... Path>
+[[nodiscard]] consteval auto row_at(std::string_view name) -> field<Owner> {
+    using type = std::remove_reference_t<decltype((std::declval<Owner&>().*....*Path))>;
+    return {.name = name,
+            .presence = detail::optional_of<type>::is_one ? need::optional : need::required,
+            .member = [](Owner& of) -> void* { return &(of.*....*Path); },
+            .by = &detail::handling_of<Rule, type>};
+}
 template<auto Member, auto Rule> [[nodiscard]] consteval auto row(std::string_view name) {
     using owner = typename detail::member_pointer<decltype(Member)>::owner;
-    using type = typename detail::member_pointer<decltype(Member)>::type;
-    field<owner> out{.name = name, .form = Rule.form()};
-    if constexpr (detail::is_optional<type>) {
-        out.presence = need::optional;
-        out.read = [](const json::value& in, owner& to, const place& at) -> result<> {
-            return Rule.read(in, (to.*Member).emplace(), at);
-        };
-        if constexpr (takes_text<decltype(Rule), typename type::value_type>)
-            out.take = [](json::cursor& in, owner& to) {
-                return Rule.take(in, (to.*Member).emplace());
-            };
-        out.check = [](const owner& in, const place& at) -> result<> {
-            return Rule.check(*(in.*Member), at);
-        };
-        out.absent = [](const owner& in) { return !(in.*Member); };
-        out.write = [](json::writer& to, const owner& in) { Rule.write(to, *(in.*Member)); };
-    } else {
-        out.read = [](const json::value& in, owner& to, const place& at) -> result<> {
-            return Rule.read(in, to.*Member, at);
-        };
-        if constexpr (takes_text<decltype(Rule), type>)
-            out.take = [](json::cursor& in, owner& to) { return Rule.take(in, to.*Member); };
-        out.check = [](const owner& in, const place& at) -> result<> {
-            return Rule.check(in.*Member, at);
-        };
-        out.write = [](json::writer& to, const owner& in) { Rule.write(to, in.*Member); };
-    }
-    return out;
+    return row_at<owner, Rule, Member>(name);
 }
 
 // The member may be missing and then keeps the value that its type starts with; the encoder leaves
 // it out while it has that value.
 template<auto Member, auto Rule> [[nodiscard]] consteval auto defaulted_row(std::string_view name) {
-    using owner = typename detail::member_pointer<decltype(Member)>::owner;
     auto out = row<Member, Rule>(name);
     out.presence = need::defaulted;
-    out.absent = [](const owner& in) { return in.*Member == owner{}.*Member; };
+    out.by = &detail::defaulted_handling<Rule, Member>;
     return out;
 }
 
@@ -147,7 +200,7 @@ read_object(const json::value& in, const fields<T, N>& rows, T& out, const place
 
 template<class T, std::size_t N>
 [[nodiscard]] constexpr auto is_taken_from_text(const fields<T, N>& rows) -> bool {
-    return std::ranges::all_of(rows, [](const field<T>& row) { return row.take != nullptr; });
+    return std::ranges::all_of(rows, &field<T>::is_taken_from_text);
 }
 
 namespace detail {
@@ -169,7 +222,7 @@ template<class T, std::size_t N>
 
 } // namespace detail
 
-// Like `read_object`, but false instead of an error. All rows of the table have `take`.
+// Like `read_object`, but false instead of an error. All rows of the table can.
 template<class T, std::size_t N>
 [[nodiscard]] auto take_object(json::cursor& in, const fields<T, N>& rows, T& out) -> bool {
     if (!in.enter_object()) return false;
