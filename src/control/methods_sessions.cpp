@@ -62,10 +62,10 @@ auto create_session_of(service_state& of, const call& what) -> answer<std::strin
               or_refuse(decode_creation(what.asked.payload), error_code::invalid_request));
     // Asked only when the request is no replay, and before anything is written.
     const auto judge_plan = [&](const create_session& wanted) -> answer<supervisor::sealed_plan> {
-        GLOVE_TRY(auto plan, plan_in(of, wanted.plan_text));
         GLOVE_TRY(auto sealed,
-                  or_refuse(supervisor::seal(std::move(plan), wanted.controller_plan_digest),
+                  or_refuse(supervisor::seal_text(wanted.plan_text, wanted.controller_plan_digest),
                             error_code::invalid_plan));
+        GLOVE_CHECK(judge(of, sealed.plan));
         GLOVE_CHECK(of.still_in_time(what));
         return sealed;
     };

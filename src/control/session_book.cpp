@@ -63,24 +63,39 @@ auto facts_of(const supervisor::session_plan& plan) -> plan_facts {
                                           plan.secret_handles.size())};
 }
 
-auto session_book::judge_creation(const record& what) const -> result<verdict> {
-    GLOVE_TRY(const auto sealed,
-              supervisor::unseal(what.canonical_plan_json,
-                                 {what.controller_plan_digest, what.plan_content_digest}));
-    if (sealed.plan.policy_revision != what.policy_revision ||
-        sealed.plan.expires_at_ms != what.expires_at_ms)
+auto session_book::judge_key(const record& what) const -> result<> {
+    if (const auto* taken = key(what.idempotency_key))
+        return refuse("registry.key", what,
+                      "the record with the sequence " + std::to_string(taken->sequence) +
+                          " has the same key");
+    return {};
+}
+
+auto session_book::judge_transition(const record& what, life_event on) const -> result<> {
+    const auto* known = session(what.session_id);
+    const auto from = known == nullptr ? std::nullopt : std::optional{known->now.state};
+    if (next_state(from, on) == what.state) return {};
+    return refuse("registry.transition", what,
+                  "it does not lead from " + std::string{from ? to_string(*from) : "nothing"} +
+                      " to " + std::string{to_string(what.state)});
+}
+
+auto session_book::judge(const record& what, const supervisor::sealed_plan& plan) const
+    -> result<verdict> {
+    GLOVE_CHECK(judge_key(what));
+    GLOVE_CHECK(judge_transition(what, life_event::create));
+    if (plan.text != what.canonical_plan_json ||
+        plan.digests !=
+            supervisor::plan_digests{what.controller_plan_digest, what.plan_content_digest} ||
+        plan.plan.policy_revision != what.policy_revision ||
+        plan.plan.expires_at_ms != what.expires_at_ms)
         return refuse("registry.plan", what, "its plan says something else");
-    return verdict{facts_of(sealed.plan), std::nullopt};
+    return verdict{facts_of(plan.plan), std::nullopt};
 }
 
 auto session_book::judge_step(const record& what, const operation& how) const -> result<verdict> {
+    GLOVE_CHECK(judge_transition(what, how.event));
     const auto* known = session(what.session_id);
-    const auto from = known == nullptr ? std::nullopt : std::optional{known->now.state};
-    if (next_state(from, how.event) != what.state)
-        return refuse("registry.transition", what,
-                      "it does not lead from " + std::string{from ? to_string(*from) : "nothing"} +
-                          " to " + std::string{to_string(what.state)});
-    if (how.event == life_event::create) return judge_creation(what);
     auto before = undone(what, known->now, how.event);
     align(before, known->now);
     if (before != known->now)
@@ -92,11 +107,14 @@ auto session_book::judge_step(const record& what, const operation& how) const ->
 }
 
 auto session_book::judge(const record& what) const -> result<verdict> {
-    if (const auto* taken = key(what.idempotency_key))
-        return refuse("registry.key", what,
-                      "the record with the sequence " + std::to_string(taken->sequence) +
-                          " has the same key");
     const auto known = operation_named(what.operation);
+    if (known && known->event == life_event::create) {
+        GLOVE_TRY(const auto plan,
+                  supervisor::unseal(what.canonical_plan_json,
+                                     {what.controller_plan_digest, what.plan_content_digest}));
+        return judge(what, plan);
+    }
+    GLOVE_CHECK(judge_key(what));
     return known ? judge_step(what, *known) : judge_intent(what);
 }
 

@@ -65,6 +65,9 @@ public:
     // May this record follow? Steps: registry.key, registry.transition, registry.plan,
     // registry.session, registry.intent.
     [[nodiscard]] auto judge(const session_record& what) const -> result<verdict>;
+    // The same of a creation whose plan was read, and sealed, already.
+    [[nodiscard]] auto judge(const session_record& what, const supervisor::sealed_plan& plan) const
+        -> result<verdict>;
     void note(session_record what, const verdict& how);
     void forget_but(const keeping& kept);
 
@@ -92,7 +95,9 @@ public:
         -> std::vector<quarantined_intent>;
 
 private:
-    [[nodiscard]] auto judge_creation(const session_record& what) const -> result<verdict>;
+    [[nodiscard]] auto judge_key(const session_record& what) const -> result<>;
+    [[nodiscard]] auto judge_transition(const session_record& what, life_event on) const
+        -> result<>;
     [[nodiscard]] auto judge_step(const session_record& what, const operation& how) const
         -> result<verdict>;
     [[nodiscard]] auto judge_intent(const session_record& what) const -> result<verdict>;

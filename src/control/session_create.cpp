@@ -97,7 +97,8 @@ auto session_registry::state::create(std::string_view key, const create_session&
                       "a record of it may need " + std::to_string(longest) + " bytes");
     auto room = reserve(1 + records_left(session_state::created), longest);
     if (!room) return refuse_write(std::move(room).error(), session_codes);
-    GLOVE_TRY(auto out, put(std::move(next), room->room));
+    const auto judged = book.judge(next, plan);
+    GLOVE_TRY(auto out, put(std::move(next), judged, room->room));
     owed.insert_or_assign(out.session_id, *std::move(room));
     return out;
 }

@@ -64,7 +64,8 @@ struct session_registry::state {
                               std::string request_digest, const supervisor::sealed_plan& plan)
         -> answer<session_view>;
     [[nodiscard]] auto step(const step_request& what) -> answer<session_view>;
-    [[nodiscard]] auto put(session_record next, journal::reservation& from) -> answer<session_view>;
+    [[nodiscard]] auto put(session_record next, const result<session_book::verdict>& judged,
+                           journal::reservation& from) -> answer<session_view>;
     [[nodiscard]] auto enqueue(const guest_context& from, const adapters::guest_body& what)
         -> answer<intent_item>;
     [[nodiscard]] auto decide(const intent_decision& what) -> answer<intent_item>;

@@ -94,7 +94,8 @@ auto session_registry::state::step(const step_request& what) -> answer<session_v
         if (!more) return refuse_write(std::move(more).error(), session_codes);
         room = owed.emplace(what.session_id, owed_room{*std::move(more), longest}).first;
     }
-    auto out = put(std::move(next), room->second.room);
+    const auto judged = book.judge(next);
+    auto out = put(std::move(next), judged, room->second.room);
     if (out && is_terminal(out->state)) owed.erase(room);
     return out;
 }
@@ -141,10 +142,9 @@ auto failure_request(std::string_view key, std::string_view session_id, std::str
             }};
 }
 
-auto session_registry::state::put(session_record next, journal::reservation& from)
-    -> answer<session_view> {
-    GLOVE_CHECK(or_refuse(check_session_record(next), error_code::session_control_failed));
-    GLOVE_TRY(const auto verdict, or_refuse(book.judge(next), error_code::session_control_failed));
+auto session_registry::state::put(session_record next, const result<session_book::verdict>& judged,
+                                  journal::reservation& from) -> answer<session_view> {
+    GLOVE_TRY(const auto verdict, or_refuse(judged, error_code::session_control_failed));
     auto sealed = log->append(std::move(next), from);
     if (!sealed) return refuse_write(std::move(sealed).error(), session_codes);
     auto shown = view_of(*sealed);

@@ -136,24 +136,32 @@ namespace {
                 "controller_plan_digest is not 64 lower-case hexadecimal digits");
 }
 
+[[nodiscard]] auto sealed(session_plan plan, std::string canonical, std::string controller_digest)
+    -> result<sealed_plan> {
+    GLOVE_CHECK(check_controller_digest(controller_digest));
+    GLOVE_TRY(auto content, wire::sha256_hex(canonical));
+    return sealed_plan{
+        std::move(plan), std::move(canonical), {std::move(controller_digest), std::move(content)}};
+}
+
 } // namespace
 
 auto seal(session_plan plan, std::string controller_digest) -> result<sealed_plan> {
-    GLOVE_CHECK(check_controller_digest(controller_digest));
     GLOVE_TRY(auto text, canonical_text(plan));
-    GLOVE_TRY(const auto content, wire::sha256(text));
-    return sealed_plan{
-        std::move(plan), std::move(text), {std::move(controller_digest), wire::to_hex(content)}};
+    return sealed(std::move(plan), std::move(text), std::move(controller_digest));
+}
+
+auto seal_text(std::string_view text, std::string controller_digest) -> result<sealed_plan> {
+    GLOVE_TRY(auto read, read_plan_text(text));
+    if (!read.is_as_encoded) return seal(std::move(read.data), std::move(controller_digest));
+    return sealed(std::move(read.data), std::string{text}, std::move(controller_digest));
 }
 
 auto unseal(std::string_view text, const plan_digests& recorded) -> result<sealed_plan> {
     GLOVE_TRY(auto read, read_plan_text(text));
-    GLOVE_CHECK(check_controller_digest(recorded.controller));
     if (!read.is_as_encoded)
         return fail(errc::corrupt, "plan.canonical", "the recorded plan is not in canonical form");
-    GLOVE_TRY(auto content, wire::sha256_hex(text));
-    sealed_plan out{
-        std::move(read.data), std::string{text}, {recorded.controller, std::move(content)}};
+    GLOVE_TRY(auto out, sealed(std::move(read.data), std::string{text}, recorded.controller));
     GLOVE_CHECK(require_same(recorded, out.digests));
     return out;
 }

@@ -57,9 +57,7 @@ inline auto plan_text(std::uint64_t expires_at_ms = 61'000,
 }
 // Accepts every plan of good form.
 inline auto judge_all(const create_session& what) -> answer<supervisor::sealed_plan> {
-    auto plan = supervisor::decode_plan(what.plan_text);
-    if (!plan) return refuse(error_code::invalid_plan, plan.error());
-    return or_refuse(supervisor::seal(*std::move(plan), what.controller_plan_digest),
+    return or_refuse(supervisor::seal_text(what.plan_text, what.controller_plan_digest),
                      error_code::invalid_plan);
 }
 inline auto judge_none(const create_session&) -> answer<supervisor::sealed_plan> {

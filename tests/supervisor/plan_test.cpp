@@ -427,6 +427,21 @@ TEST(Plan, TheControllersDigestIsCheckedInFormAndKept) {
         EXPECT_EQ(seal(test::usual_plan(), bad).error().step, "plan.controller_digest") << bad;
 }
 
+TEST(Plan, AsItCameItIsSealedAsItsCanonicalText) {
+    const auto text = text_of(test::usual_plan());
+    auto escaped = text;
+    escaped.replace(escaped.find("schema"), 1, "\\u0073");
+    for (const auto& came : {text, " " + text, escaped}) {
+        const auto sealed = seal_text(came, digits('c'));
+        ASSERT_TRUE(sealed) << came;
+        EXPECT_EQ(sealed->text, text) << came;
+        EXPECT_EQ(sealed->plan, test::usual_plan()) << came;
+        EXPECT_EQ(sealed->digests, (plan_digests{digits('c'), usual_digest})) << came;
+        EXPECT_EQ(seal_text(came, "c").error().step, "plan.controller_digest") << came;
+    }
+    EXPECT_EQ(seal_text(text.substr(1), digits('c')).error().step, "json.syntax");
+}
+
 TEST(Plan, ARecordedPlanMustBeTheOneThatItsDigestsName) {
     const auto text = text_of(test::usual_plan());
     const plan_digests recorded{digits('c'), usual_digest};

@@ -120,6 +120,9 @@ struct sealed_plan {
 };
 
 [[nodiscard]] auto seal(session_plan plan, std::string controller_digest) -> result<sealed_plan>;
+// Of a plan as it came; the errors of `decode_plan` and of `seal`.
+[[nodiscard]] auto seal_text(std::string_view text, std::string controller_digest)
+    -> result<sealed_plan>;
 // From a record: both digests must be those of the text, and the text must be canonical.
 [[nodiscard]] auto unseal(std::string_view text, const plan_digests& recorded)
     -> result<sealed_plan>;
