@@ -5,6 +5,7 @@
 #include "control/host_binding.hpp"
 #include "control/host_own_files.hpp"
 #include "control/host_session.hpp"
+#include "control/session_rules.hpp"
 #include "supervisor/host_source.hpp"
 #include <algorithm>
 #include <fcntl.h>
@@ -92,7 +93,6 @@ struct linux_host::state {
     // Cheap refusals first, then what is read, then what is lent, and the hash of it all.
     [[nodiscard]] auto gather(const session_record& of, const supervisor::sealed_plan& sealed) const
         -> result<gathered>;
-    [[nodiscard]] auto deadline_of(const session_record& of) const -> nanoseconds;
     [[nodiscard]] auto prepare(const session_record& of, const supervisor::sealed_plan& plan)
         -> result<std::unique_ptr<hosted_session>>;
     void tell(std::string_view event, const error& why) const {
@@ -230,15 +230,6 @@ auto linux_host::state::evaluator(const std::string& session_id,
     return out;
 }
 
-// A start that is not authorized any more need not be made ready.
-auto linux_host::state::deadline_of(const session_record& of) const -> nanoseconds {
-    const auto now = now_ms();
-    const auto left =
-        of.authorization_expires_at_ms - std::min(of.authorization_expires_at_ms, now);
-    constexpr std::uint64_t longest_ms = 3'600'000;
-    return has.clock->monotonic() + std::chrono::milliseconds{std::min(left, longest_ms)};
-}
-
 auto linux_host::state::gather(const session_record& of,
                                const supervisor::sealed_plan& sealed) const -> result<gathered> {
     const auto& plan = sealed.plan;
@@ -271,7 +262,8 @@ auto linux_host::state::gather(const session_record& of,
 auto linux_host::state::prepare(const session_record& of, const supervisor::sealed_plan& sealed)
     -> result<std::unique_ptr<hosted_session>> {
     const auto& limits = sealed.plan.limits;
-    const auto deadline = deadline_of(of);
+    // A start that is not authorized any more need not be made ready.
+    const auto deadline = has.clock->monotonic() + authorization_left(of, now_ms());
     GLOVE_TRY(auto with, gather(of, sealed));
     const auto& grants = with.judged.grants;
     session_filesystems files{of, images, *has.clock};

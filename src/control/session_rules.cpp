@@ -228,6 +228,13 @@ auto session_kind_of(const session_record& of) noexcept -> session_kind {
     return of.managed_runtime ? session_kind::managed : session_kind::plain;
 }
 
+auto authorization_left(const session_record& of, std::uint64_t now_ms) noexcept
+    -> std::chrono::milliseconds {
+    constexpr std::uint64_t longest_ms = 3'600'000;
+    const auto ends = of.authorization_expires_at_ms;
+    return std::chrono::milliseconds{std::min(ends - std::min(ends, now_ms), longest_ms)};
+}
+
 auto check_session_record(const session_record& what) -> result<> {
     GLOVE_CHECK(check_operation(what));
     GLOVE_CHECK(check_parts(what));

@@ -2,6 +2,7 @@
 // as starting, launched, on record as running, released. Up to the third nothing is lost by a
 // refusal, and the same start may be tried again; after that it fails for good; after the sixth it
 // ends with a receipt.
+#include "control/session_rules.hpp"
 #include "control/session_runtime_state.hpp"
 #include <utility>
 
@@ -151,10 +152,8 @@ auto session_runtime::state::launch(const session_ptr& mine, const session_recor
     GLOVE_CHECK(ask("mark_starting", id));
     GLOVE_CHECK(has.sessions->mark_starting(mine->keys.starting, id, hosted->binding()));
     GLOVE_CHECK(ask("launch", id));
-    const auto now = now_ms();
-    const std::chrono::milliseconds left{static_cast<std::int64_t>(
-        record.authorization_expires_at_ms - std::min(now, record.authorization_expires_at_ms))};
-    const auto deadline = has.clock->monotonic() + std::min(left, how.launch_time);
+    const auto deadline =
+        has.clock->monotonic() + std::min(authorization_left(record, now_ms()), how.launch_time);
     GLOVE_TRY(const auto process,
               or_refuse(hosted->launch(deadline), error_code::session_start_failed));
     GLOVE_CHECK(
@@ -166,7 +165,7 @@ auto session_runtime::state::launch(const session_ptr& mine, const session_recor
     GLOVE_CHECK(has.sessions->mark_running(mine->keys.running, id, process));
     // From here on it ends with a receipt.
     const auto running = has.sessions->record(id);
-    mine->started_at_ms = running ? running->running_at_ms : now;
+    mine->started_at_ms = running ? running->running_at_ms : now_ms();
     {
         const std::scoped_lock hold{lock};
         prepared.erase(id);

@@ -49,10 +49,10 @@ auto harden(step_name step) -> result<> {
 }
 
 auto block_farewells(step_name step) -> result<> {
-    ::sigset_t farewells;
-    ::sigemptyset(&farewells);
-    for (const int one : {SIGHUP, SIGINT, SIGTERM}) ::sigaddset(&farewells, one);
-    if (::sigprocmask(SIG_BLOCK, &farewells, nullptr) != 0) return fail_os(step);
+    ::sigset_t blocked;
+    ::sigemptyset(&blocked);
+    for (const int one : farewells) ::sigaddset(&blocked, one);
+    if (::sigprocmask(SIG_BLOCK, &blocked, nullptr) != 0) return fail_os(step);
     return {};
 }
 

@@ -3,6 +3,8 @@
 // Each of these can only make the caller weaker. Nothing here is a boundary alone: the filter, the
 // files and the capabilities go together.
 #pragma once
+#include <array>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <glove/base/error.hpp>
@@ -16,8 +18,9 @@ namespace glove::sys {
 // Ends with its starter, cannot be traced or read, leaves no core, and sees a broken pipe as an
 // error.
 [[nodiscard]] auto harden(step_name step) -> result<>;
-// What a service manager sends to every process of a service, and a terminal to a group, is meant
-// for whoever started this one: SIGHUP, SIGINT and SIGTERM wait from now on.
+// What a service manager sends to every process of a service, and a terminal to a group.
+inline constexpr std::array farewells{SIGHUP, SIGINT, SIGTERM};
+// They are meant for whoever started this one, and wait from now on.
 [[nodiscard]] auto block_farewells(step_name step) -> result<>;
 
 // Only `places` can be read, and nothing written, executed or made; without Landlock in the kernel

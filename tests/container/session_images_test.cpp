@@ -755,8 +755,9 @@ TEST_P(ServedImages, AProcessThatHangsHoldsNobody) {
     const auto processes = servers();
     ASSERT_EQ(::kill(processes.program, SIGSTOP), 0);
     for (int i = 0; i < 50; ++i)
-        EXPECT_LT(took([&] { EXPECT_TRUE(files.use()); }), std::chrono::milliseconds{100});
-    EXPECT_LT(took([&] { files.begin_use(); }), std::chrono::seconds{2});
+        EXPECT_LT(took([&] { EXPECT_TRUE(files.use()); }),
+                  std::chrono::milliseconds{100 * slowness()});
+    EXPECT_LT(took([&] { files.begin_use(); }), std::chrono::seconds{2 * slowness()});
     EXPECT_LT(took([&] {
                   const auto closed =
                       files.close(time, time.monotonic() + std::chrono::milliseconds{500});

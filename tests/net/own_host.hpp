@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <string>
+#include <support/forked.hpp>
 #include <sys/mount.h>
 #include <unistd.h>
 
@@ -24,12 +25,7 @@ inline void write_text(const std::string& path, const std::string& text) {
 class own_host : public ::testing::Environment {
 public:
     void SetUp() override {
-        const auto uid = std::to_string(::getuid());
-        const auto gid = std::to_string(::getgid());
-        ASSERT_EQ(::unshare(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWNS), 0);
-        write_text("/proc/self/setgroups", "deny");
-        write_text("/proc/self/uid_map", "0 " + uid + " 1");
-        write_text("/proc/self/gid_map", "0 " + gid + " 1");
+        enter_user_namespace(CLONE_NEWNET | CLONE_NEWNS, 0, 0);
         ASSERT_EQ(::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0);
         // A new directory over the old, so that both files can be replaced.
         ASSERT_EQ(::mount("etc", "/etc", "tmpfs", 0, "mode=755"), 0);

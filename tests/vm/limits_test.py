@@ -11,6 +11,7 @@ import tempfile
 import time
 
 import inside
+import units
 
 CONSUME = os.path.realpath(os.path.join(os.path.dirname(inside.GLOVE), "../tests/consume"))
 ROUNDS = 7 if inside.SOAK else 1
@@ -22,9 +23,9 @@ OVER, BELOW = str(LIMIT_KIB + 4), str(LIMIT_KIB - (6 << 10))
 OVERRUN_US = 250_000 * inside.SLOWNESS
 
 HELD_BY_MANAGER, HELD_BY_DELEGATION = "user_manager", "delegation"
-SERVICE = ("--pipe", "--wait", "--collect", "--quiet", "--expand-environment=no", "--same-dir", "--setenv=HOME",
-           "--setenv=XDG_STATE_HOME", "--setenv=XDG_CONFIG_HOME", "--setenv=PATH")
-DELEGATE = ("--property=Delegate=cpu memory pids", "--property=DelegateSubgroup=main")
+SERVICE = (*units.PIPED, "--same-dir", "--setenv=HOME", "--setenv=XDG_STATE_HOME", "--setenv=XDG_CONFIG_HOME",
+           "--setenv=PATH")
+DELEGATE = (*units.DELEGATE, "--property=DelegateSubgroup=main")
 # Hides the service manager, as a machine without one would: in a user namespace in which nobody else is.
 WITHOUT_MANAGER = ("unshare", "--user", "--map-current-user", "--keep-caps", "--mount", "sh", "-ec",
                    'mount -t tmpfs none /run/user; exec setpriv --inh-caps=-all --ambient-caps=-all "$@"', "sh")
@@ -50,9 +51,7 @@ class Limited(inside.Case):
     def setUp(self):
         super().setUp()
         self.need("busctl", "systemd-run", "unshare")
-        if os.getuid() != 0: # systemd-run finds its manager by these, and glove by none of them
-            self.place.environment["XDG_RUNTIME_DIR"] = f"/run/user/{os.getuid()}"
-            self.place.environment["DBUS_SESSION_BUS_ADDRESS"] = f"unix:path=/run/user/{os.getuid()}/bus"
+        self.place.environment |= units.way_to_the_manager() # glove finds it by none of them
         # A unit goes a moment after its last process.
         self.addCleanup(lambda: self.assertTrue(inside.wait_until(lambda: not groups_of_runs()), groups_of_runs()))
 
@@ -216,7 +215,7 @@ class Places(Limited):
 
     def test_a_group_that_holds_glove_itself_does_not(self):
         """Delegated, but without a subgroup: what is beside glove there belongs to the manager."""
-        before = ("systemd-run", "--user", *SERVICE, "--property=Delegate=cpu memory pids", *WITHOUT_MANAGER)
+        before = ("systemd-run", "--user", *SERVICE, *units.DELEGATE, *WITHOUT_MANAGER)
         status, out, report = self.limited("echo", "ran", flags=["--pids", "8"], before=before)
         self.assertEqual((status, out, report["error"]["step"]), (125, "", "limits.place"), self.said)
         self.assertIn("DelegateSubgroup", self.said)

@@ -6,6 +6,8 @@ import subprocess
 import inside
 
 SYSTEM, OF_THE_USER = (), ("--user",)
+# With the caller's streams, and the command's end.
+PIPED = ("--pipe", "--wait", "--collect", "--quiet", "--expand-environment=no")
 DELEGATE = ("--property=Delegate=cpu memory pids",)
 SUBGROUP = (*DELEGATE, "--property=DelegateSubgroup=glove-host")
 OWN_MOUNTS = ("unshare", "--mount", "--propagation", "private", "--")
@@ -15,17 +17,18 @@ MAPPED_ROOT = ("unshare", "--user", "--map-root-user", *OWN_MOUNTS[1:])
 
 def words(*command, manager=OF_THE_USER, properties=SUBGROUP):
     """The command line that runs a command in a unit, with the caller's streams, and ends as it does."""
-    return ["systemd-run", *manager, "--pipe", "--wait", "--collect", "--quiet", "--expand-environment=no", *properties,
-            *command]
+    return ["systemd-run", *manager, *PIPED, *properties, *command]
+
+
+def way_to_the_manager():
+    """Variables by which systemd-run finds the manager of a user."""
+    runtime = f"/run/user/{os.getuid()}"
+    return {} if os.getuid() == 0 else {"XDG_RUNTIME_DIR": runtime, "DBUS_SESSION_BUS_ADDRESS": f"unix:path={runtime}/bus"}
 
 
 def environment():
-    """With what systemd-run finds the manager of a user by, and nothing of the caller's."""
-    me = os.getuid()
-    out = {"PATH": inside.SEARCH_PATH, "LANG": "C.UTF-8"}
-    if me != 0:
-        out |= {"XDG_RUNTIME_DIR": f"/run/user/{me}", "DBUS_SESSION_BUS_ADDRESS": f"unix:path=/run/user/{me}/bus"}
-    return out
+    """Nothing of the caller's."""
+    return {"PATH": inside.SEARCH_PATH, "LANG": "C.UTF-8", **way_to_the_manager()}
 
 
 def run(*command, patience=inside.PATIENCE, **more):

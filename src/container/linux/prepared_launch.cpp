@@ -4,8 +4,8 @@
 #include "container/linux/seccomp_bpf.hpp"
 #include "container/linux/steps.hpp"
 #include "container/tree.hpp"
+#include "sys/confine.hpp"
 #include <algorithm>
-#include <csignal>
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -23,8 +23,11 @@ namespace {
     return out;
 }
 
-[[nodiscard]] constexpr auto bit_of(int signal) -> unsigned long { return 1UL << (signal - 1); }
-constexpr auto farewells = bit_of(SIGHUP) | bit_of(SIGINT) | bit_of(SIGTERM);
+[[nodiscard]] constexpr auto blocked_farewells() -> unsigned long {
+    unsigned long out = 0;
+    for (const int one : sys::farewells) out |= 1UL << (one - 1);
+    return out;
+}
 
 // Whether something mounted from the host provides `path`, given entries in mounting order.
 class host_cover {
@@ -203,7 +206,7 @@ auto prepare(const launch_request& request, int control)
         .environment = out->environment.data(),
         .filter = seccomp::program_for(source.network, 0),
         .open_files = request.open_files,
-        .blocked_signals = request.deaf ? farewells : 0,
+        .blocked_signals = request.deaf ? blocked_farewells() : 0,
         .loopback = source.network == network_tier::local || source.network == network_tier::egress,
         .bridge = {},
         .terminal = terminal_of(request),
