@@ -170,15 +170,20 @@ auto exists(const std::string& path) noexcept -> bool {
 }
 
 auto read_all(fd_ref file, std::size_t limit) -> result<std::string> {
+    constexpr std::size_t first = 4096, most = 64UL * 1024;
     std::string out;
-    for (;;) {
+    for (auto piece = first;; piece = std::min(2 * piece, most)) {
         const auto have = out.size();
         if (have > limit) return fail(errc::limit_exceeded, "file.read");
-        // One byte past the limit tells "exactly full" from "too long".
-        out.resize(have + std::min<std::size_t>(limit - have, 64UL * 1024 - 1) + 1);
-        const auto got = ::read(file.get(), out.data() + have, out.size() - have);
+        ::ssize_t got = 0;
+        // One byte past the limit tells "exactly full" from "too long". What is read into is not
+        // filled with zeros before: most files are small, and some are read all the time.
+        out.resize_and_overwrite(have + std::min(limit - have, piece - 1) + 1,
+                                 [&](char* to, std::size_t size) {
+                                     got = ::read(file.get(), to + have, size - have);
+                                     return have + static_cast<std::size_t>(std::max(got, 0L));
+                                 });
         if (got < 0 && errno != EINTR) return fail_os("file.read");
-        out.resize(have + static_cast<std::size_t>(got > 0 ? got : 0));
         if (got == 0) return out;
     }
 }

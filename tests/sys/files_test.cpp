@@ -159,9 +159,14 @@ TEST(Exists, ADanglingLinkIsThereAndAMissingNameIsNot) {
 
 TEST(ReadAll, ExactlyTheLimitIsReadAndOneByteMoreIsRefused) {
     const folder place;
-    for (const std::size_t n : {0U, 1U, 100U, 65'535U, 65'536U, 65'537U, 200'000U}) {
-        const auto name = place.file("name", std::string(n, 'x'));
-        EXPECT_EQ(sys::read_file(name, n).value().size(), n) << n;
+    // Around the ends of the pieces that it is read in.
+    for (const std::size_t n : {0U, 1U, 100U, 4'095U, 4'096U, 4'097U, 12'287U, 12'288U, 12'289U,
+                                65'535U, 65'536U, 65'537U, 200'000U}) {
+        std::string content(n, 'x');
+        for (std::size_t i = 0; i < n; ++i) content[i] = static_cast<char>('a' + i * 7 % 26);
+        const auto name = place.file("name", content);
+        EXPECT_EQ(sys::read_file(name, n).value(), content) << n;
+        EXPECT_EQ(sys::read_file(name, n + 70'000).value(), content) << n;
         place.file("name", std::string(n + 1, 'x'));
         const auto refused = sys::read_file(name, n);
         ASSERT_FALSE(refused.has_value()) << n;
