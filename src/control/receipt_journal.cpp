@@ -55,8 +55,19 @@ auto receipt_journal::state::remember(const chained_receipt& what) -> result<> {
                                                           profile_of(e.receipt));
                                     },
                                     what.envelope));
-    by_subject.insert_or_assign(whose, terminal_of(what));
+    by_subject.insert_or_assign(
+        whose, std::visit([](const auto& e) { return e.sequence; }, what.envelope));
     return {};
+}
+
+auto receipt_journal::state::known(const subject& whose)
+    -> result<std::optional<terminal_envelope>> {
+    const auto at = by_subject.find(whose);
+    if (at == by_subject.end()) return std::nullopt;
+    const auto record = log->read(at->second);
+    note_trouble();
+    if (!record) return std::unexpected(record.error());
+    return terminal_of(*record);
 }
 
 void receipt_journal::state::close() {
@@ -206,7 +217,7 @@ auto receipt_journal::state::rotate() -> result<> {
     for (const auto& one : records.subspan(first)) live.push_back(one.sequence);
     GLOVE_CHECK(log->core().rotate(live));
     const auto oldest = live.empty() ? log->core().head().sequence + 1 : live.front();
-    std::erase_if(by_subject, [&](const auto& one) { return one.second.sequence < oldest; });
+    std::erase_if(by_subject, [&](const auto& one) { return one.second < oldest; });
     return {};
 }
 
@@ -240,8 +251,8 @@ auto receipt_journal::state::put(envelope_of<Receipt> what, receipt_room::held& 
     GLOVE_TRY(const auto whose,
               subject_of(what.session_id, what.controller_plan_digest, profile_of(what.receipt)));
     GLOVE_TRY(const auto digest, receipt_digest(what.receipt));
-    const auto known = by_subject.find(whose);
-    if (known != by_subject.end() && known->second.receipt_digest == digest) return known->second;
+    GLOVE_TRY(auto before, known(whose));
+    if (before && before->receipt_digest == digest) return *std::move(before);
     auto appended = log->append(chained_receipt{std::move(what)}, from.room);
     note_trouble();
     GLOVE_CHECK(appended);
@@ -284,13 +295,11 @@ auto receipt_journal::append(std::string_view session_id, std::string_view contr
 
 auto receipt_journal::find(std::string_view session_id, std::string_view controller_plan_digest,
                            std::string_view profile_digest) const
-    -> std::optional<terminal_envelope> {
+    -> result<std::optional<terminal_envelope>> {
     const std::lock_guard lock{state_->mutex};
-    const auto whose = state::subject_of(session_id, controller_plan_digest, profile_digest);
-    if (!whose) return std::nullopt;
-    const auto known = state_->by_subject.find(*whose);
-    if (known == state_->by_subject.end()) return std::nullopt;
-    return known->second;
+    GLOVE_TRY(const auto whose,
+              state::subject_of(session_id, controller_plan_digest, profile_digest));
+    return state_->known(whose);
 }
 
 receipt_room::held::held(std::shared_ptr<receipt_journal::state> of, journal::reservation taken,

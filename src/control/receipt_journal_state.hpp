@@ -33,6 +33,7 @@ struct receipt_journal::state {
     [[nodiscard]] static auto subject_of(std::string_view session_id, std::string_view plan_digest,
                                          std::string_view profile_digest) -> result<subject>;
     [[nodiscard]] auto remember(const chained_receipt& what) -> result<>;
+    [[nodiscard]] auto known(const subject& whose) -> result<std::optional<terminal_envelope>>;
     // On an error it is to be closed.
     [[nodiscard]] auto open(const receipt_anchor& by) -> result<>;
     void close();
@@ -56,7 +57,8 @@ struct receipt_journal::state {
     std::unique_ptr<journal::storage> store;
     std::optional<chain> log;
     std::uint64_t acknowledged = 0; // up to here a controller has said that it has it
-    std::map<subject, terminal_envelope> by_subject;
+    // Only where each is: there are tens of thousands, and hardly one is ever asked for.
+    std::map<subject, std::uint64_t> by_subject;
     std::set<receipt_room::held*> rooms;
 };
 

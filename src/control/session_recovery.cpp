@@ -54,14 +54,16 @@ auto session_registry::state::settle(step_request what) -> result<settled> {
 
 auto session_registry::state::recover_one(const session_record& of, const receipt_finder& receipts,
                                           process_observer& processes) -> result<bool> {
-    if (of.state != session_state::starting && receipts)
-        if (const auto receipt = receipts(of)) {
+    if (of.state != session_state::starting && receipts) {
+        GLOVE_TRY(const auto receipt, receipts(of));
+        if (receipt) {
             const auto key = "recovery-exit-" + std::to_string(receipt->sequence);
             GLOVE_TRY(const auto ended, settle(exit_request(key, of.session_id, *receipt)));
             if (ended == settled::yes) return true;
             // Its receipt says how it ended: it is never called failed because of a key.
             if (ended == settled::key_is_taken) return false;
         }
+    }
     const auto code = what_became_of(of, processes); // without a lock: it may take its time
     if (!code) return false;
     GLOVE_TRY(const auto key, failure_key(of));

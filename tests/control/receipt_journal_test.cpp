@@ -130,7 +130,7 @@ TEST_F(Chain, AnotherKeyIsRefused) {
 TEST_F(Chain, AReceiptIsFoundByWhoseItIs) {
     auto journal = journal_on(disk);
     ASSERT_TRUE(journal.page(sage.anchor, 15));
-    const auto found = journal.find("s3", digits('a'), digits('c'));
+    const auto found = journal.find("s3", digits('a'), digits('c')).value();
     ASSERT_TRUE(found);
     EXPECT_EQ(found->sequence, 3U);
     EXPECT_EQ(found->key_id, sage.key.id());
@@ -141,9 +141,35 @@ TEST_F(Chain, AReceiptIsFoundByWhoseItIs) {
     EXPECT_EQ(found->started_at_ms, 1000U);
     EXPECT_EQ(found->finished_at_ms, 1750U);
     EXPECT_FALSE(found->refinement);
-    EXPECT_FALSE(journal.find("s5", digits('a'), digits('c')));
-    EXPECT_FALSE(journal.find("s3", digits('b'), digits('c')));
-    EXPECT_FALSE(journal.find("s3", digits('a'), digits('d')));
+    EXPECT_FALSE(journal.find("s5", digits('a'), digits('c')).value());
+    EXPECT_FALSE(journal.find("s3", digits('b'), digits('c')).value());
+    EXPECT_FALSE(journal.find("s3", digits('a'), digits('d')).value());
+}
+
+// Whoever took it for absent would call a session failed that has a receipt.
+TEST_F(Chain, AReceiptThatCannotBeReadIsNotSaidToBeAbsent) {
+    auto journal = journal_on(disk);
+    ASSERT_TRUE(journal.page(sage.anchor, 15));
+    ASSERT_TRUE(journal.find("s3", digits('a'), digits('c')).value());
+    const auto head = sage.anchor.sequence;
+    for (const std::size_t at : {1U, 2U}) { // whether it is the same file, and its content
+        disk.plan({.at = at, .does = test::effect::none, .after = test::then::recovers});
+        EXPECT_FALSE(journal.find("s3", digits('a'), digits('c')).has_value()) << at;
+        // What is not there needs no disk.
+        EXPECT_FALSE(journal.find("s5", digits('a'), digits('c')).value());
+        ASSERT_TRUE(journal.page(sage.anchor, 15)); // opens it again when it has to
+        EXPECT_EQ(journal.find("s3", digits('a'), digits('c')).value()->sequence, 3U);
+    }
+    // Nor is it put on record again.
+    auto room = journal.reserve(test::usual_plan(), test::usual_rules());
+    ASSERT_TRUE(room);
+    disk.plan({.at = 2, .does = test::effect::none, .after = test::then::recovers});
+    EXPECT_FALSE(journal.append("s3", digits('a'), test::usual_receipt(), std::move(*room)));
+    EXPECT_EQ(
+        journal.append("s3", digits('a'), test::usual_receipt(), std::move(*room)).value().sequence,
+        3U);
+    ASSERT_TRUE(sage.archive(journal));
+    EXPECT_EQ(sage.anchor.sequence, head);
 }
 
 // --- pages ---
@@ -414,7 +440,7 @@ TEST(ReceiptJournal, TwentyThousandReceiptsInARowWithOneFile) {
     auto again = journal_on(files);
     ASSERT_TRUE(again.page(sage.anchor, 15));
     EXPECT_TRUE(again.reconciled());
-    EXPECT_EQ(again.find("s12345", digits('a'), digits('c'))->sequence, 12'346U);
+    EXPECT_EQ(again.find("s12345", digits('a'), digits('c')).value()->sequence, 12'346U);
 }
 
 TEST(ReceiptJournal, TwentyThousandReceiptsInARowInASmallFile) {
@@ -445,8 +471,8 @@ TEST(ReceiptJournal, TwentyThousandReceiptsInARowInASmallFile) {
     EXPECT_EQ(sage.seen.size(), 20'000U);
     EXPECT_EQ(sage.seen.back(), "s19999");
     // What the file does not show any more is not held in memory either.
-    EXPECT_FALSE(journal->find("s19001", digits('a'), digits('c')));
-    EXPECT_TRUE(journal->find("s19999", digits('a'), digits('c')));
+    EXPECT_FALSE(journal->find("s19001", digits('a'), digits('c')).value());
+    EXPECT_TRUE(journal->find("s19999", digits('a'), digits('c')).value());
     // The beginning is gone, and cannot be proven any more; the end can.
     const auto page = journal->page(older, 15);
     EXPECT_EQ(code_of(page), "audit_reconciliation_failed");
@@ -569,7 +595,7 @@ TEST_F(Chain, TheSameReceiptOfASessionIsRecordedOnce) {
     auto other = test::usual_receipt();
     ++other.finished_at_ms;
     EXPECT_EQ(journal.append("s2", digits('a'), other, std::move(*room)).value().sequence, 5U);
-    EXPECT_EQ(journal.find("s2", digits('a'), digits('c'))->sequence, 5U);
+    EXPECT_EQ(journal.find("s2", digits('a'), digits('c')).value()->sequence, 5U);
 }
 
 // --- damage ---

@@ -38,6 +38,21 @@ protected:
     auto code(const std::string& id) { return scene->record(id)->failure_code; }
 };
 
+// A receipt that cannot be read is not one that is absent.
+TEST_F(Recovery, EndsWhenAReceiptCannotBeReadAndGoesOnLater) {
+    scene.bring("one", running);
+    receipts["one"] = receipt_at(1000, 1000);
+    restart();
+    const auto broken = [](const session_record&) -> result<std::optional<terminal_envelope>> {
+        return fail(errc::io, "test.receipts");
+    };
+    EXPECT_EQ(scene->recover(broken, observer).error().step, "test.receipts");
+    EXPECT_EQ(scene.state_of("one"), running);
+    EXPECT_THAT(observer.seen, IsEmpty());
+    EXPECT_THAT(recover().value(), IsEmpty());
+    EXPECT_EQ(scene.state_of("one"), exited);
+}
+
 TEST_F(Recovery, EndsWhatWasLeft) {
     for (const auto is : {created, preparing, starting, running, stopping, exited, failed})
         scene.bring(std::string{to_string(is)}, is);

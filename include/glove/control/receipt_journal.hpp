@@ -79,10 +79,11 @@ public:
     [[nodiscard]] auto append(std::string_view session_id, std::string_view controller_plan_digest,
                               refinement_receipt what, receipt_room&& room)
         -> answer<terminal_envelope>;
-    // The receipt of a session that was put on record, for recovery.
+    // The receipt of a session that was put on record, for recovery. Read from the file: an error
+    // does not mean that there is none.
     [[nodiscard]] auto find(std::string_view session_id, std::string_view controller_plan_digest,
                             std::string_view profile_digest) const
-        -> std::optional<terminal_envelope>;
+        -> result<std::optional<terminal_envelope>>;
 
 private:
     struct state;

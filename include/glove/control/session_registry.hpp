@@ -121,8 +121,10 @@ public:
     virtual ~process_observer() = default;
     [[nodiscard]] virtual auto observe(const session_record& of) -> observed_process = 0;
 };
-// The durable receipt of a session, when there is one.
-using receipt_finder = std::function<std::optional<terminal_envelope>(const session_record&)>;
+// The durable receipt of a session, when there is one. An error ends a recovery, which can be tried
+// again.
+using receipt_finder =
+    std::function<result<std::optional<terminal_envelope>>(const session_record&)>;
 
 struct session_list {
     std::vector<session_view> sessions; // by id
