@@ -44,7 +44,9 @@ def bare(script, *words):
     return first, out
 
 
-class Bench(unittest.TestCase):
+class Case(unittest.TestCase):
+    """With a service, and what the lives of sessions are made of."""
+
     def setUp(self):
         self.service = managed.Managed()
         self.addCleanup(self.service.__exit__)
@@ -80,6 +82,8 @@ class Bench(unittest.TestCase):
         self.service.ask("cleanup_session", {"session_id": name}, key=f"clean-{name}")
         return took, shown
 
+
+class Bench(Case):
     def starts(self, plan_of):
         out = []
         for _ in range(ROUNDS):

@@ -154,8 +154,8 @@ class Image:
     def resumed(self, disks):
         return Machine(self, disks, self.path("boot.img") + ",snapshot=on", self.path("boot.state"))
 
-    def booting(self, disks):
-        return Machine(self, disks, self.path("root.img") + ",snapshot=on")
+    def booting(self, disks, counted=False):
+        return Machine(self, disks, self.path("root.img") + ",snapshot=on", counted=counted)
 
     def has_boot(self):
         return os.path.exists(self.path("boot.state"))

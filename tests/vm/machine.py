@@ -117,12 +117,17 @@ class Machine:
              "-cpu", "max,la57=off", "-smp", "2", "-m", "2048", "-append", KERNEL_WORDS,
              "-device", "virtio-rng-pci", "-device", "vmgenid,guid=auto")
 
-    def __init__(self, image, disks, root, resume=None):
+    # One processor for which every instruction takes a nanosecond, whatever the host does meanwhile: time in the guest is
+    # a count of instructions while it works, and time of the host's while it waits. Without those that move any number
+    # of bytes, each of which would count: as it is, eight bytes of a long copy are one.
+    COUNTED = ("-smp", "1", "-icount", "shift=0", "-cpu", "max,la57=off,erms=off,fsrm=off")
+
+    def __init__(self, image, disks, root, resume=None, counted=False):
         self.disks = disks
         self.process = self.descriptor = None
         self.console = disks.path("console")
         self.arguments = [
-            *self.SHAPE, "-kernel", image.path("vmlinux"), "-initrd", image.path("initrd.img"),
+            *self.SHAPE, *(self.COUNTED if counted else ()), "-kernel", image.path("vmlinux"), "-initrd", image.path("initrd.img"),
             *self.drive("d0", f"format=raw,file={root}"),
             *self.drive("d1", f"format=raw,readonly=on,file={disks.path('control')}"),
             *self.drive("d2", f"format=raw,readonly=on,file={disks.path('share')}"),

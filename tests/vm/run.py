@@ -3,6 +3,7 @@
 
     run.py [--limit SECONDS] [--cold] [--data-disk FILE] [NAME...]      NAME: a test's, or a part of some tests' names
     run.py --label LABEL --show                                         those of another label, and all that they say
+    run.py --counted                                                    with a clock that counts instructions; boots
     run.py --prepare                                                    makes the guest, if it is not there
 
 In the guest they run as its ordinary user, who has a user manager, as after a login; those with the label `root`
@@ -32,6 +33,8 @@ HELPERS = ("hostile", "consume", "session_groups_guest", "linux_host_guest")
 # Everything takes about ten times as long there.
 SLOWNESS = "10"
 NO_REPORT = 125
+# A second in a guest that counts is as long as its instructions take here: five seconds, or more on a busy host.
+COUNTED_SLOWNESS = 10
 BEGAN = time.monotonic()
 
 
@@ -100,11 +103,11 @@ def guest_run(image, tests, options, results):
         disks.fill_share(tree, megabytes * 3 // 2 + 64)
         disks.write_orders(b"limit=%d\n" % options.limit, list_of(tests, False, options.limit),
                            list_of(tests, True, options.limit))
-        resumes = image.has_boot() and not options.cold
-        machine = image.resumed(disks) if resumes else image.booting(disks)
+        resumes = image.has_boot() and not options.cold and not options.counted
+        machine = image.resumed(disks) if resumes else image.booting(disks, options.counted)
         tell(f"{len(tests)} tests in the guest, {megabytes} MB of programs")
         with machine.started():
-            machine.relay(options.limit + 120, write_on)
+            machine.relay(options.limit * (COUNTED_SLOWNESS if options.counted else 1) + 120, write_on)
         disks.take_out(results)
         if not os.path.exists(results + "/status"):
             raise Trouble("the guest ended without a report; " + machine.last_words())
@@ -184,6 +187,8 @@ def main():
     parser.add_argument("--data-disk", metavar="FILE", help="a disk that outlives the machine, mounted at /data there; "
                         "made when there is no such file")
     parser.add_argument("--cold", action="store_true", help="boot instead of resuming the saved boot")
+    parser.add_argument("--counted", action="store_true", help="one processor, for which every instruction takes a "
+                        "nanosecond; boots")
     parser.add_argument("--label", default="vm", help="of the tests to run; vm if it is not given")
     parser.add_argument("--show", action="store_true", help="print what each test said")
     parser.add_argument("names", nargs="*")
