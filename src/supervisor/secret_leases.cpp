@@ -78,9 +78,9 @@ struct named_source {
 
 // Zeros over what the file holds, through to the disk. What somebody gave a second name is left
 // alone: it would be overwritten there as well.
-[[nodiscard]] auto overwrite(sys::fd_ref file, std::uint64_t links) -> result<> {
+[[nodiscard]] auto overwrite(sys::fd_ref file) -> result<> {
     GLOVE_TRY(const auto facts, sys::inspect(file));
-    if (facts.identity.type != S_IFREG || facts.links != links) return {};
+    if (facts.identity.type != S_IFREG || facts.links != 1) return {};
     constexpr std::size_t most_overwritten = 2 * most_secret_bytes;
     const std::string zeros(
         static_cast<std::size_t>(std::min<std::uint64_t>(facts.size, most_overwritten)), '\0');
@@ -96,7 +96,7 @@ struct named_source {
     GLOVE_CHECK(asked(before, "wipe"));
     constexpr int flags = O_WRONLY | O_NOFOLLOW | O_NONBLOCK;
     if (const auto file = sys::open_beneath(directory, name, flags)) {
-        if (auto wiped = overwrite(*file, 1); !wiped)
+        if (auto wiped = overwrite(*file); !wiped)
             return relabelled(std::move(wiped).error(), "lease.wipe", name);
     }
     GLOVE_CHECK(asked(before, "remove"));
@@ -125,16 +125,31 @@ struct named_source {
     return (hidden ? rest.starts_with('.') : rest.empty()) ? id : std::string_view{};
 }
 
+[[nodiscard]] auto name_of_removed(const std::string& lease) -> std::string {
+    return "." + lease + ".removed";
+}
+
 // Without its name first: what is half overwritten must never be lent.
 [[nodiscard]] auto retire(sys::fd_ref directory, const std::string& lease, const lease_step& before)
     -> result<> {
-    const auto nameless = "." + lease + ".removed";
+    const auto nameless = name_of_removed(lease);
     GLOVE_CHECK(asked(before, "retire"));
     if (::renameat(directory.get(), lease.c_str(), directory.get(), nameless.c_str()) != 0)
         return fail_os("lease.remove", errno, lease);
     if (auto synced = sys::sync(directory); !synced)
         return relabelled(std::move(synced).error(), "lease.remove", lease);
     return remove(directory, nameless, before);
+}
+
+// A second name for what is to be replaced, so that it is found and overwritten whatever happens
+// from here on. The one of an attempt that failed is taken away first.
+[[nodiscard]] auto name_former(sys::fd_ref directory, const std::string& lease) -> result<> {
+    const auto former = name_of_removed(lease);
+    if (::unlinkat(directory.get(), former.c_str(), 0) != 0 && errno != ENOENT)
+        return fail_os("lease.take", errno, former);
+    if (::linkat(directory.get(), lease.c_str(), directory.get(), former.c_str(), 0) != 0)
+        return fail_os("lease.take", errno, lease);
+    return {};
 }
 
 // What was cut short before it got its name, or after it lost it.
@@ -190,15 +205,12 @@ auto secret_lease::take_back(sys::fd_ref directory, const std::string& name) -> 
     const wiped_at_end forgotten{content};
     if (content == content_) return false;
     GLOVE_CHECK(asked(before_, "take"));
-    // Held, because after the replacement it has no name to be found by.
-    GLOVE_TRY(const auto former, sys::open_beneath(directory_, name_, O_WRONLY | O_NOFOLLOW));
+    GLOVE_CHECK(name_former(directory_, name_));
     auto put = sys::replace_durably(directory_, name_, content, time_.wall().count());
     if (!put) return relabelled(std::move(put).error(), "lease.take", name_);
     wipe(content_);
     content_ = content;
-    GLOVE_CHECK(asked(before_, "wipe"));
-    if (auto wiped = overwrite(former, 0); !wiped)
-        return relabelled(std::move(wiped).error(), "lease.wipe", name_);
+    GLOVE_CHECK(remove(directory_, name_of_removed(name_), before_));
     return true;
 }
 
@@ -247,18 +259,22 @@ auto lease_store::sweep(std::span<const secret_mount> policy) const -> result<le
         wanted.insert(std::move(source.id));
     }
     GLOVE_TRY(const auto names, names_of(directory_));
-    std::set<std::string, std::less<>> unwanted;
+    std::set<std::string, std::less<>> unclean; // of no policy, or with halves
     for (const auto& name : names)
-        if (const auto id = id_in(name); !id.empty() && !wanted.contains(id)) unwanted.emplace(id);
+        if (const auto id = id_in(name);
+            !id.empty() && (name.starts_with('.') || !wanted.contains(id)))
+            unclean.emplace(id);
     lease_sweep out;
-    for (const auto& id : unwanted) {
+    for (const auto& id : unclean) {
         const auto lease = std::string{lease_prefix} + id;
+        const bool stays = wanted.contains(id);
         GLOVE_TRY(const auto lock, try_lock(directory_, id));
         if (!lock) {
-            out.in_use.push_back(lease);
+            if (!stays) out.in_use.push_back(lease);
             continue;
         }
         GLOVE_CHECK(remove_halves(directory_, id, before_));
+        if (stays) continue;
         const bool there = std::ranges::binary_search(names, lease);
         if (there) GLOVE_CHECK(retire(directory_, lease, before_));
         // Last, and while it is held: who waits for it sees that it is none any more.

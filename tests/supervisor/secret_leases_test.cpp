@@ -226,6 +226,51 @@ TEST(secret_leases, a_replaced_content_is_overwritten) {
     EXPECT_EQ(sys::read_all(former, 100).value(), std::string(7, '\0'));
 }
 
+TEST(secret_leases, a_replaced_content_that_was_left_is_overwritten_by_the_next_sweep) {
+    scene at;
+    const auto lease = at.lease_path();
+    at.before = [&](std::string_view) -> result<> {
+        const bool replaced =
+            std::filesystem::exists(lease) && test::content_of(lease) == "token-2";
+        return replaced ? fail_os("test.fault", EIO) : result<>{};
+    };
+    {
+        auto lent = at.lend().value();
+        (void)at.place.file("session/auth", "token-2", 0600);
+        EXPECT_EQ(step_of(at.taken(lent)), "test.fault");
+        at.before = {};
+        EXPECT_EQ(test::names_in(at.leases), 3U);
+        EXPECT_TRUE(at.swept()->in_use.empty()); // it is of the policy
+        EXPECT_EQ(test::names_in(at.leases), 3U);
+    }
+    const auto former = held(at.leases + "/.lease-" + scene::id("token-1") + ".removed");
+    EXPECT_EQ(sys::read_all(former, 100).value(), "token-1");
+    EXPECT_TRUE(at.swept()->removed.empty());
+    test::prepared(::lseek(former.get(), 0, SEEK_SET) == 0, "lseek");
+    EXPECT_EQ(sys::read_all(former, 100).value(), std::string(7, '\0'));
+    EXPECT_EQ(test::names_in(at.leases), 2U);
+    EXPECT_EQ(test::content_of(lease), "token-2");
+}
+
+TEST(secret_leases, the_second_name_of_what_was_not_replaced_costs_it_nothing) {
+    const scene at;
+    (void)at.lend();
+    const auto second = at.leases + "/.lease-" + scene::id("token-1") + ".removed";
+    const auto make = [&] {
+        test::prepared(::link(at.lease_path().c_str(), second.c_str()) == 0, "link");
+    };
+    make();
+    EXPECT_TRUE(at.swept()->removed.empty());
+    EXPECT_EQ(test::names_in(at.leases), 2U);
+    make();
+    auto lease = at.lend().value();
+    EXPECT_EQ(test::content_of(at.lease_path()), "token-1");
+    make();
+    (void)at.place.file("session/auth", "token-2", 0600);
+    EXPECT_TRUE(at.taken(lease).value());
+    EXPECT_EQ(test::names_in(at.leases), 2U);
+}
+
 TEST(secret_leases, what_no_policy_names_is_overwritten_and_removed) {
     const scene at;
     (void)at.lend();

@@ -5,9 +5,9 @@
 // when it is whole and on the disk, so what was cut short is never used. While a session has it
 // nobody else does, in this process or another. A session works on a copy in its own file system,
 // whose quota bounds it, and never on the lease. What is not of the present policy is overwritten
-// and removed, as is each content that a newer one replaces. (A file system that does not write in
-// place, or a disk that moves its blocks, may keep what was overwritten.) Errors never hold a
-// content.
+// and removed, as is each content that a newer one replaces, after a crash by the next sweep. (A
+// file system that does not write in place, or a disk that moves its blocks, may keep what was
+// overwritten.) Errors never hold a content.
 //
 // In the directory ".credential-leases" of the materialization root, both 0700: `lease-ID` and
 // `lock-ID`, where ID is the SHA-256 of RUNTIME:HANDLE:SHA-256 of the source's content, so another
@@ -49,7 +49,7 @@ public:
 
     // What the session has made of it, when it is over. A regular file of the caller with one link
     // and 1 byte to 1 MiB; anything else is refused, and the lease stays as it was. Whether it had
-    // changed. Steps: lease.returned, lease.take, lease.wipe.
+    // changed. Steps: lease.returned, lease.take, lease.wipe, lease.remove.
     [[nodiscard]] auto take_back(sys::fd_ref directory, const std::string& name) -> result<bool>;
 
 private:
