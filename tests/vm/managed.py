@@ -7,6 +7,7 @@ import sys
 import time
 
 import inside
+import loans
 import units
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../peers"))
@@ -18,6 +19,7 @@ MIB = 1 << 20
 MINUTE_MS = 60_000
 DIGEST = "c" * 64
 OVER = ("exited", "failed")
+LENT_TO = ("exposed", "script")
 
 # What sessions of each kind may use: usual, and with one limit that is easily met.
 USUAL = dict(zip(controller.LIMITS, (10 * MINUTE_MS, 512 * MIB, 64, 20 * MINUTE_MS, 256 * MIB, MIB)))
@@ -59,6 +61,9 @@ class Managed(service.Service):
         self.tools = self.folder("tools")
         shutil.copy(CONSUME, self.tools)
         self.project = self.folder("projects/demo")
+        self.source = self.place_of_source()
+        self.login = None
+        self.log_in(loans.renewed(self.key))
         self.write_policies()
         self.unit, self.head, self.before = None, None, []
 
@@ -71,12 +76,33 @@ class Managed(service.Service):
             "path_aliases": [{"alias": "work", "host_path": self.work, "target_path": "/workspace",
                               "max_ttl_secs": 86400, "access": create}],
             "resource_profiles": [{"profile_id": name} | limits for name, limits in PROFILES.items()],
-            "secret_handles": []}
+            "secret_handles": [f"login-{runtime}" for runtime in LENT_TO],
+            "secret_mounts": [{"handle": f"login-{runtime}", "runtime_id": runtime, "source_path": self.source,
+                               "target_path": "/home/agent/login"} for runtime in LENT_TO]}
         service.private_file(self.path("policy.json"), controller.canonical(self.policy))
         service.private_file(self.path("exposures.json"), controller.canonical({
             "schema_version": 1, "roots": [{
                 "root_id": "projects", "host_root": self.projects, "allowed_modes": MODES, "max_ttl_secs": 86400,
                 "allowed_runtime_template_ids": ["exposed"]}]}))
+
+    def place_of_source(self):
+        return self.path("login")
+
+    def log_in(self, content):
+        """As an operator does it: the source of the secret gets a new content."""
+        self.login = content
+        service.private_file(self.source, content)
+
+    def lease(self, runtime="script"):
+        """The file with what the next session of that runtime gets."""
+        name = controller.sha256(f"{runtime}:login-{runtime}:{controller.sha256(self.login)}")
+        return f"{self.images}/.credential-leases/lease-{name}"
+
+    def loans(self):
+        """{file: what of the secret, as it was or became, it holds}, but for the operator's own."""
+        found = loans.held_below(self.root, "/dev/shm")
+        found.pop(self.source, None)
+        return found
 
     def options(self):
         return [*super().options(), "--materialization-root", self.images, "--library-bundle-root", self.library]
@@ -145,7 +171,7 @@ class Managed(service.Service):
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
 
-    def plan(self, profile="usual", mode=READ, name="script", **changes):
+    def plan(self, profile="usual", mode=READ, name="script", lends=False, **changes):
         wanted = next(each for each in self.policy["runtime_templates"] if each["runtime_template_id"] == name)
         # As long as the plan, which a start, however late, must not mind.
         grant = {"alias": "work"} | mode | {"ttl_secs": 3600}
@@ -153,7 +179,7 @@ class Managed(service.Service):
                                            "cleanup_policy"))
         return service.plan(runtime_id=wanted["runtime_id"], runtime_template_id=name,
                             adapter_command_digest=wanted["adapter_command_digest"], limits=PROFILES[profile],
-                            path_grants=[grant]) | changes
+                            path_grants=[grant], secret_handles=[f"login-{name}"] if lends else []) | changes
 
     def expose(self, exposure_id="demo", modes=tuple(MODES), templates=("exposed",)):
         return self.ask("create_path_exposure", {
@@ -168,8 +194,9 @@ class Managed(service.Service):
         return controller.ordered(grant, ("exposure_id", "generation", "scope_digest", "access", "materialization",
                                           "max_bytes", "ttl_secs", "cleanup_policy"))
 
-    def exposed_plan(self, exposure, mode=RETAIN, profile="usual"):
-        return self.plan(profile, name="exposed", schema_version=2, path_grants=[self.grant_of(exposure, mode)])
+    def exposed_plan(self, exposure, mode=RETAIN, profile="usual", **changes):
+        return self.plan(profile, name="exposed", schema_version=2, path_grants=[self.grant_of(exposure, mode)],
+                         **changes)
 
     def create(self, session_id, plan):
         return self.ask("create_session", {"session_id": session_id, "controller_plan_digest": DIGEST, "plan": plan},

@@ -5,7 +5,8 @@
 
 Each life of the machine judges what the cut before it left, brings sessions to where they are wanted, and asks for the
 next cut on its descriptor 3; power_test.py is the part inside. What a controller was answered stands here meanwhile, as
-it would on another machine.
+it would on another machine. The disk itself is judged here as well: for what of a secret ever was on it, and what is
+left of that.
 
 A cut is SIGKILL of qemu: what the guest's kernel has in memory is lost. What it gave to the disk without a flush may
 be lost as well. So the disk is a log of writes and flushes, and the next life gets the state at the last flush, with
@@ -23,6 +24,7 @@ import sys
 import tempfile
 import time
 
+import loans
 import run
 from image import Image, checked, kept_folder
 from machine import Disks, Ended, Trouble
@@ -156,6 +158,7 @@ class Chain:
 
     def __init__(self, image, disks, test, options):
         self.image, self.disks, self.test, self.options = image, disks, test, options
+        self.maybe_left = set()  # by a cut while it was written or wiped
         self.notes, self.moments = [], random.Random(f"{options.seed} {test.name}")
 
     def live(self, number, order):
@@ -179,7 +182,37 @@ class Chain:
         run.tell(f"{self.test.name}, life {number}, {order}: {'cut' if was_cut else 'ended'}; "
                  f"{lost[0]} pieces were not flushed, of which {lost[1]} survived")
         self.notes = [note for note in listener.notes if note[0] != "judged"]
-        return judged and was_cut == ('"end"' not in order)
+        found = self.trouble_with_loans(number)
+        for trouble in found:
+            run.tell(f"FAILED: {trouble}")
+        return judged and not found and was_cut == ('"end"' not in order)
+
+    def trouble_with_loans(self, number):
+        """What a session makes of its secret is not on the disk, until it has ended. And then only that is, once: what
+        it was before is overwritten, and so is all of the life before, whose login the operator has replaced."""
+        contents = loans.of_life(number)
+        asked, answered = self.steps_of_lent(number, "asked", "what"), self.steps_of_lent(number, "at", "state")
+        ended = sum("exited" in steps for steps in asked.values())
+        written = set(loans.counted_in(self.disks.path("log")))
+        out = [f"{content} was on the disk, of a session that had not ended"
+               for content in written.intersection(contents[ended + 1:])]
+        ran = any("running" in steps for steps in asked.values())
+        wanted = {contents[ended]: 1} if ran else {}
+        if any((steps & {"running", "exited"}) - answered.get(name, set()) for name, steps in asked.items()):
+            self.maybe_left.update(contents[:ended + 1])
+            wanted = {}
+        left = loans.counted_in(self.disks.data_path())
+        left = {content: count for content, count in left.items() if content not in self.maybe_left}
+        return out if left == wanted else [*out, f"the disk holds {left}, and not {wanted}"]
+
+    def steps_of_lent(self, number, word, member):
+        """{name of a session of that life with a secret: its steps that were asked for, or answered}"""
+        mine = {facts["name"]: set() for _, facts in self.notes if facts.get("how") == "lent"
+                and facts["name"].startswith(f"life-{number}-")}
+        for said, facts in self.notes:
+            if said == word and facts["name"] in mine:
+                mine[facts["name"]].add(facts.get(member))
+        return mine
 
     def run(self):
         for number, order in enumerate(orders_of(self.options.short, self.moments)):

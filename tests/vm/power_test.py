@@ -1,6 +1,7 @@
 """One life of a machine between two power cuts; power.py starts it and cuts. First the service is started on what the
 cut before left, and all that a controller was answered, which power.py remembers, must be there and true. Then
-sessions are brought to where the order wants them, and the cut is asked for.
+sessions are brought to where the order wants them, and the cut is asked for. Some of the images that it left are
+damaged before the service starts, as a disk may do it that a cut finds at work.
 
 Descriptor 3 leads to power.py: ["asked" or "at", {...}] is remembered for the next life, ["cut", {}] cuts.
 """
@@ -12,7 +13,8 @@ import time
 import unittest
 
 import inside
-from managed import OVER, RETAIN, Managed, controller, service
+import loans
+from managed import OVER, READ, Managed, controller, service
 
 GUEST = "/run/guest"
 OUT = 3
@@ -20,6 +22,8 @@ PROGRAMS = os.path.dirname(inside.GLOVE)
 SYNCED = b"what was synced is whole\n" * 4000
 # A start that was answered with `running` runs on record; what had not been answered may have come to any of these.
 UNSTARTED = {"created", "preparing", "failed"}
+# What sessions are besides `plain` and `late`: those have a copy that stays, and some of them a secret.
+RETAINED = ("retained", "lent")
 
 
 def tell(word, facts):
@@ -32,13 +36,40 @@ def cut():
     raise RuntimeError("nobody cut the power")
 
 
-class Kept(Managed):
-    """On the data disk; what is made once is made in the first life."""
+def tool(*words):
+    return subprocess.run(words, capture_output=True, check=False, timeout=inside.PATIENCE)
 
-    def __init__(self, root):
+
+def bend(image):
+    """A block that is used counts as free: e2fsck mends that, and nothing is lost."""
+    block = tool("debugfs", "-R", "blocks /content/source", image).stdout.split()[0].decode()
+    tool("debugfs", "-w", "-R", f"freeb {block}", image)
+
+
+def lose_root(image):
+    tool("debugfs", "-w", "-R", "clri <2>", image)
+
+
+def lose_superblock(image):
+    """Such a small one has no second."""
+    with open(image, "r+b") as file:
+        file.seek(1024)
+        file.write(bytes(1024))
+
+
+# Of sessions of the life of states: what becomes of their images before the service is there again.
+MENDED = {"kept": bend}
+SPOILT = {"unread": lose_root, "torn": lose_superblock}
+
+
+class Kept(Managed):
+    """On the data disk, but for the operator's login; what is made once is made in the first life."""
+
+    def __init__(self, root, login):
         self.is_new = not os.path.exists(f"{root}/made")
         os.makedirs(root, mode=0o700, exist_ok=True)
         super().__init__(root=root, **({} if self.is_new else {"key": self.kept_key(root)}))
+        self.log_in(login)
         self.put_script("echo up; read -r word; exit 0\n")
         self.put_script(self.writing(), self.project)
         if self.is_new:
@@ -50,11 +81,16 @@ class Kept(Managed):
     def kept_key(root):
         return controller.load_key(f"{root}/state/audit.key")
 
+    def place_of_source(self):
+        return f"/var/tmp/glove-login-{os.getuid()}"
+
     def writing(self):
-        """One file is synced, another one is written on and on; when it is told to end, it ends well."""
+        """Its login is renewed, one file is synced, another one is written on and on; when it is told to end, it ends
+        well. With nothing to write to it only waits."""
         with open(os.path.join(self.project, "source"), "wb") as file:
             file.write(SYNCED)
-        return ("cd /workspace/exposures/demo; cat source source > synced; sync synced .; echo up;"
+        return (f"{loans.RENEWS} cd /workspace/exposures/demo;"
+                "touch synced || { echo up; read -r word; exit 0; }; cat source source > synced; sync synced .; echo up;"
                 "(while :; do echo more; done > stream) & read -r word; kill $!; wait; exit 0\n")
 
     def write_policies(self):
@@ -105,6 +141,18 @@ class Kept(Managed):
             at += size + 8
         return out
 
+    def exposure(self):
+        listed = self.ask("list_path_exposures")["exposures"]
+        return next((each for each in listed if each["exposure_id"] == "demo" and each["state"] == "active"),
+                    None) or self.expose()
+
+    def changes_of(self, session_id):
+        return self.ask("inspect_retained_changes", {"session_id": session_id, "exposure_id": "demo", "offset": 0,
+                                                     "limit": 256})
+
+    def image(self, session_id, kind="mat"):
+        return f"{self.images}/glove-{kind}-s{len(session_id)}-{session_id}-a4-demo"
+
     def left_images(self, session_id):
         mark = f"s{len(session_id)}-{session_id}-"
         return {name for name in os.listdir(self.images) if mark in name}
@@ -118,8 +166,8 @@ class Life:
 
     def plan(self, how):
         later = {"expires_at_ms": controller.now_ms() + 3 * service.HOUR_MS}  # it is started in another life
-        if how == "retained":
-            return self.service.exposed_plan(self.exposure) | later
+        if how in RETAINED:
+            return self.service.exposed_plan(self.exposure, lends=how == "lent") | later
         return self.service.plan(name="late" if how == "late" else "script", **later)
 
     def create(self, name, how="plain"):
@@ -200,9 +248,13 @@ class Power(unittest.TestCase):
             cls.order = json.load(file)
         with open(f"{GUEST}/memory", encoding="utf-8") as file:
             cls.memory = Memory(file)
-        cls.service = Kept(f"/data/{'root' if os.geteuid() == 0 else 'user'}")
+        cls.number = cls.order["number"]
+        # Of the life before, until that is judged.
+        cls.loans, cls.next_loans = (loans.of_life(max(each, 0)) for each in (cls.number - 1, cls.number))
+        cls.service = Kept(f"/data/{'root' if os.geteuid() == 0 else 'user'}", cls.loans[0])
 
     def test_a_life(self):
+        self.damage()
         mended = self.service.start_again()
         if mended:
             tell("say", f"{mended} journals were mended as the service said")
@@ -211,7 +263,7 @@ class Power(unittest.TestCase):
                 self.judge()
             else:
                 self.service.reconcile()
-            tell("judged", self.order["number"])
+            tell("judged", self.number)
             {"states": self.live_states, "step": self.live_to_a_step, "end": self.service.stop}[self.order["life"]]()
         except BaseException:
             time.sleep(2)  # the log is written beside the answers
@@ -220,6 +272,21 @@ class Power(unittest.TestCase):
 
     # -- what the cut left ----------------------------------------------------------------------
 
+    def of_last_life(self, how=None):
+        """{name of its session: what is remembered of it}, by what they were called in their life."""
+        begin = f"life-{self.number - 1}-"
+        return {name.removeprefix(begin): (name, was) for name, was in self.memory.sessions.items()
+                if name.startswith(begin) and how in (None, was["how"])}
+
+    def damage(self):
+        last = self.of_last_life()
+        self.mended, self.spoilt = ({last[what][0] for what in which if what in last} for which in (MENDED, SPOILT))
+        for what, does in (MENDED | SPOILT).items():
+            if what in last:
+                image = self.service.image(last[what][0])
+                does(image)
+                self.assertNotEqual(tool("e2fsck", "-f", "-n", image).returncode, 0, what)
+
     def judge(self):
         my, seen = self.service, {}
         my.head = self.memory.head
@@ -227,9 +294,12 @@ class Power(unittest.TestCase):
         self.take_receipts()
         for name, was in self.memory.sessions.items():
             seen[name] = self.judge_state(name, was)
+        held = self.judge_loans(seen)
+        beside = self.begin_beside()
         for name, was in self.memory.sessions.items():
-            if was["how"] == "retained" and seen[name] in OVER:
-                self.judge_copy(name, was)
+            if was["how"] in RETAINED and seen[name] in OVER:
+                (self.judge_spoilt if name in self.spoilt else self.judge_copy)(name, was)
+        self.end_beside(beside, held)
         for name, was in self.memory.sessions.items():
             if seen[name] != "unknown":
                 self.judge_retry(name, was, seen[name])
@@ -269,6 +339,34 @@ class Power(unittest.TestCase):
                           {"recovered_without_process"} | ({"authorization_expired"} if passed else set()), name)
         return state
 
+    def judge_loans(self, seen):
+        """What ended sessions made of their secret is what the next one gets. Nothing else of it is in any file."""
+        my, last = self.service, self.of_last_life("lent").values()
+        ended = sum(seen[name] == "exited" for name, _ in last)
+        most = ended + sum("exited" in was["asked"] and seen[name] != "exited" for name, was in last)
+        may_be = [{my.lease("exposed"): {self.loans[number]}} for number in range(ended, most + 1)]
+        if all(was["state"] in (None, "created", "preparing") for _, was in last):
+            may_be.append({})
+        held = my.loans()
+        self.assertIn(held, may_be, (ended, most))
+        return self.loans.index(*held.popitem()[1]) if held else 0
+
+    def begin_beside(self):
+        """One that is lent the secret again, and that goes on whatever is found of others."""
+        my, name = self.service, f"life-{self.number}-beside"
+        my.begin(name, my.exposed_plan(my.exposure(), READ, lends=True))
+        my.read(name, b"up")
+        return name
+
+    def end_beside(self, name, held):
+        my = self.service
+        my.type(name, b"word\n")
+        self.assertEqual(my.await_end(name), "exited")
+        self.take_receipts()
+        receipt = self.receipts[name]["receipt"]
+        self.assertEqual((receipt["termination_cause"], receipt.get("exit_code")), ("exited", 0))
+        self.assertEqual(my.loans(), {my.lease("exposed"): {self.loans[held + 1]}})
+
     def judge_retry(self, name, was, state):
         """The same requests again: what is over stays so, and what was not started goes on."""
         my = self.service
@@ -298,8 +396,7 @@ class Power(unittest.TestCase):
         if not ran:
             return
         try:
-            page = my.ask("inspect_retained_changes", {"session_id": name, "exposure_id": "demo", "offset": 0,
-                                                       "limit": 256})
+            page = my.changes_of(name)
         except controller.Refused as problem:
             self.assertEqual(problem.code, "retained_changes_unavailable")
             self.judge_quarantine(name, was)
@@ -317,6 +414,28 @@ class Power(unittest.TestCase):
         if envelope:
             told, = envelope["receipt"]["retained_changes"]
             self.assertEqual(page["manifest_digest"], told["manifest_digest"], name)
+        if name in self.mended:
+            self.assertEqual(tool("e2fsck", "-f", "-n", my.image(name)).returncode, 0, name)
+
+    def judge_spoilt(self, name, was):
+        """It is put away, whole as it is, by the first who asks, and nothing opens it; the receipt stands as it was."""
+        my = self.service
+        record, = my.left_images(name) - {os.path.basename(my.image(name))}
+        for _ in range(2):
+            with self.assertRaises(controller.Refused) as caught:
+                my.changes_of(name)
+            self.assertEqual(caught.exception.code, "retained_changes_unavailable")
+        self.assertEqual(my.left_images(name), {record, os.path.basename(my.image(name, "quarantine"))})
+        self.await_line(0, "files.quarantined", os.path.basename(my.image(name)))
+        envelope = was["receipt"] or self.receipts.get(name)
+        self.assertEqual(bool(envelope), was["state"] == "exited", name)
+        if envelope:
+            self.assertEqual([each["exposure_id"] for each in envelope["receipt"]["retained_changes"]], ["demo"])
+
+    def await_line(self, began, *words):
+        """One of the log, which is written beside the answers."""
+        self.assertTrue(inside.wait_until(lambda: any(all(word in line for word in words)
+                                                      for line in self.service.said()[began:].splitlines())), words)
 
     def judge_quarantine(self, name, was):
         """Only the means without a journal may leave it, and never of a session that ended."""
@@ -326,17 +445,22 @@ class Power(unittest.TestCase):
         self.assertIsNone(was["receipt"] or self.receipts.get(name))
         tell("say", f"the image of {name} was put under quarantine")
         image = os.path.join(my.images, put_away[0])
-        done = subprocess.run(["debugfs", "-R", "cat /content/source", image], capture_output=True, check=False,
-                              timeout=inside.PATIENCE)
+        done = tool("debugfs", "-R", "cat /content/source", image)
         self.assertEqual(done.stdout, SYNCED, (name, done.stderr))
 
     def judge_what_is_left(self):
         """Nothing but the images of sessions that ran, which are removed by hand as an operator does it."""
         my = self.service
         my.stop()
+        began = len(my.said())
+        my.log_in(self.next_loans[0])
         my.start()
         my.reconcile()
         self.assertEqual(my.groups(), [])
+        self.assertEqual(my.loans(), {})
+        self.await_line(began, "session.lease_removed")
+        for name in self.spoilt:
+            self.await_line(began, "session.image_quarantined", f"{name}, demo")
         ran, expected = my.records(), set()
         for name in ran:
             if ran[name]["running_at_ms"] and "exposure_id" in ran[name]["canonical_plan_json"]:
@@ -351,19 +475,16 @@ class Power(unittest.TestCase):
     # -- up to the next cut ---------------------------------------------------------------------
 
     def begin(self):
-        my = self.service
-        listed = my.ask("list_path_exposures")
-        exposure = next((each for each in listed["exposures"] if each["exposure_id"] == "demo"
-                         and each["state"] == "active"), None) or my.expose()
-        out = Life(my, exposure)
+        out = Life(self.service, self.service.exposure())
         out.reconcile()
-        return out, lambda what: f"life-{self.order['number']}-{what}"
+        return out, lambda what: f"life-{self.number}-{what}"
 
     def live_states(self):
         """Every state that stays by itself at once, and one that is left at this moment."""
         life, name = self.begin()
-        life.run(name("kept"), "retained")
-        life.end(name("kept"))
+        for what, how in (("kept", "lent"), ("unread", "retained")):
+            life.run(name(what), how)
+            life.end(name(what))
         life.run(name("cleaned"))
         life.end(name("cleaned"))
         life.reconcile()
@@ -373,7 +494,8 @@ class Power(unittest.TestCase):
         life.run(name("running"))
         life.run(name("ended"))
         life.run(name("stopped"))
-        life.run(name("writing"), "retained")
+        life.run(name("torn"), "retained")
+        life.run(name("writing"), "lent")
         life.end(name("ended"))
         life.stop(name("stopped"))
         cut()
@@ -392,7 +514,7 @@ class Power(unittest.TestCase):
         cut()
 
     def whole_life(self, life, name):
-        life.run(name, "retained")
+        life.run(name, "lent")
         (life.stop if self.order["stop"] else life.end)(name)
         self.service.await_end(name)
         life.reconcile()

@@ -1,5 +1,6 @@
 """SIGKILL of the service at any moment of a session's life, again and again on the same files: what was answered
-stays, what is on record is true, and nothing of a session outlives the service that ran it."""
+stays, what is on record is true, and nothing of a session outlives the service that ran it. Each of them is lent a
+secret, and renews it: what an ended one made of it is what the next one gets, and what another made of it is nowhere."""
 import glob
 import os
 import random
@@ -7,18 +8,32 @@ import threading
 import time
 
 import inside
+import loans
 from managed import COPY, OVER, READ, Case, controller
 
 ROUNDS = 100 if inside.SOAK else 4
-SCRIPT = "echo up; read -r word; echo \"$word\"\n"
+SCRIPT = loans.RENEWS + "echo up; read -r word; echo \"$word\"\n"
 READS, WRITES, KEEPS = KINDS = ("what is read", "a copy", "a copy that stays")
 
 
 class Crashes(Case):
     def plan(self, kind):
         if kind == KEEPS:
-            return self.service.exposed_plan(self.exposure)
-        return self.service.plan(mode=READ if kind == READS else COPY)
+            return self.service.exposed_plan(self.exposure, lends=True)
+        return self.service.plan(mode=READ if kind == READS else COPY, lends=True)
+
+    def judge_loans(self, kind, state, done):
+        """They are whole, and in their places alone; that of the last session is what its end on record says."""
+        service, runtime = self.service, "exposed" if kind == KEEPS else "script"
+        before, held = self.known[runtime], service.loans()
+        after = loans.renewed(before)
+        may_be = ({after},) if state == "exited" else ({before}, {after}) if "typed" in done else ({before},)
+        mine = held.get(service.lease(runtime))
+        self.assertIn(mine, may_be, (state, done, held))
+        self.known[runtime], = mine
+        self.assertEqual(held, {service.lease(each): {content} for each, content in self.known.items()})
+        if state not in OVER:
+            self.known[runtime] = loans.renewed(self.known[runtime])  # which is done now
 
     def try_life(self, name, plan, approval, done):
         """All that a controller does, until the service does not answer any more."""
@@ -29,6 +44,7 @@ class Crashes(Case):
             service.start_session(name, plan, approval)
             done.add("started")
             service.read(name, b"up")
+            done.add("typed")
             service.type(name, b"word\n")
             service.await_end(name)
             done.add("ended")
@@ -45,13 +61,14 @@ class Crashes(Case):
             print(f"{name}: its image was put under quarantine", flush=True)
             return self.service.start_session(name, plan, approval)["state"]
 
-    def judge(self, name, plan, approval, done, chain):
+    def judge(self, name, kind, plan, approval, done, chain):
         service = self.service
         try:
             state = service.status(name)
         except controller.Refused as problem:
             self.assertEqual((problem.code, done), ("session_not_found", set()))
             return "unknown"
+        self.judge_loans(kind, state, done)
         receipts = [each for each in chain if each["session_id"] == name]
         self.assertEqual(len(receipts), 1 if state == "exited" else 0, state)
         if "ended" in done:
@@ -88,6 +105,8 @@ class Crashes(Case):
         moments = random.Random(seed)
         lengths = {kind: self.length_of_life(kind) for kind in KINDS}
         chain = service.reconcile()
+        lives = loans.chain(self.service.key, 5)
+        self.known = {"script": lives[4], "exposed": lives[2]}
         for number in range(ROUNDS):
             kind = KEEPS if number % 4 == 3 else (READS, WRITES)[number % 2]
             name, plan, done = f"crash-{number}", self.plan(kind), set()
@@ -100,7 +119,7 @@ class Crashes(Case):
             life.join(inside.PATIENCE)
             service.start()
             chain += service.reconcile()
-            state = self.judge(name, plan, approval, done, chain)
+            state = self.judge(name, kind, plan, approval, done, chain)
             chain += service.reconcile()
             seen[kind, state] = seen.get((kind, state), 0) + 1
             self.assertEqual(service.groups(), [])

@@ -6,6 +6,7 @@ import signal
 import time
 
 import inside
+import loans
 from managed import COPY, READ, Case, controller
 
 
@@ -233,9 +234,8 @@ class Kills(Case):
 class Restarts(Case):
     def test_sigkill_of_the_service_ends_its_sessions_and_the_record_says_so(self):
         service = self.service
-        service.put_script("echo up; sleep 1000\n")
-        plan = service.plan()
-        service.begin("orphan", plan)
+        service.put_script(loans.RENEWS + "echo up; sleep 1000\n")
+        service.begin("orphan", service.plan(lends=True))
         service.read("orphan", b"up")
         group = service.group()
         with open(f"{group}/glove-session-orphan/cgroup.procs", encoding="ascii") as file:
@@ -246,9 +246,12 @@ class Restarts(Case):
         service.start()
         service.reconcile()
         self.assertEqual(service.status("orphan"), "failed")
-        # And the service starts others.
-        service.put_script("echo again\n")
-        self.assertEqual(self.ended("next", service.plan())[1], b"again\r\n")
+        # What it made of the secret is gone with it, and what it was lent is where that belongs.
+        self.assertEqual(service.loans(), {service.lease(): {service.login}})
+        # And the service starts others, and lends the same again; what such a one makes of it stays.
+        service.put_script("cat ~/login; " + loans.RENEWS)
+        self.assertEqual(self.ended("next", service.plan(lends=True))[1], service.login)
+        self.assertEqual(service.loans(), {service.lease(): {loans.renewed(service.login)}})
 
     def test_a_stop_of_the_service_ends_its_sessions_with_receipts(self):
         service = self.service
