@@ -182,7 +182,7 @@ class Chain:
         run.tell(f"{self.test.name}, life {number}, {order}: {'cut' if was_cut else 'ended'}; "
                  f"{lost[0]} pieces were not flushed, of which {lost[1]} survived")
         self.notes = [note for note in listener.notes if note[0] != "judged"]
-        found = self.trouble_with_loans(number)
+        found = self.trouble_with_loans(number) if judged else []
         for trouble in found:
             run.tell(f"FAILED: {trouble}")
         return judged and not found and was_cut == ('"end"' not in order)
