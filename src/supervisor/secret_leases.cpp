@@ -142,11 +142,11 @@ struct named_source {
 }
 
 // A second name for what is to be replaced, so that it is found and overwritten whatever happens
-// from here on. The one of an attempt that failed is taken away first.
-[[nodiscard]] auto name_former(sys::fd_ref directory, const std::string& lease) -> result<> {
+// from here on. What an attempt that failed has left goes first.
+[[nodiscard]] auto name_former(sys::fd_ref directory, const std::string& lease,
+                               const lease_step& before) -> result<> {
     const auto former = name_of_removed(lease);
-    if (::unlinkat(directory.get(), former.c_str(), 0) != 0 && errno != ENOENT)
-        return fail_os("lease.take", errno, former);
+    GLOVE_CHECK(remove(directory, former, before));
     if (::linkat(directory.get(), lease.c_str(), directory.get(), former.c_str(), 0) != 0)
         return fail_os("lease.take", errno, lease);
     return {};
@@ -205,7 +205,7 @@ auto secret_lease::take_back(sys::fd_ref directory, const std::string& name) -> 
     const wiped_at_end forgotten{content};
     if (content == content_) return false;
     GLOVE_CHECK(asked(before_, "take"));
-    GLOVE_CHECK(name_former(directory_, name_));
+    GLOVE_CHECK(name_former(directory_, name_, before_));
     auto put = sys::replace_durably(directory_, name_, content, time_.wall().count());
     if (!put) return relabelled(std::move(put).error(), "lease.take", name_);
     wipe(content_);
