@@ -23,6 +23,17 @@ TEST_F(Grants, for_reading_can_be_read_only) {
     EXPECT_EQ(contents(elsewhere + "/file"), "owned\n"); // four bytes became six
 }
 
+// The owner of a file may take one, and as that counts the agent's user.
+TEST_F(Grants, can_be_locked_and_hold_no_lease_that_the_host_would_wait_for) {
+    put(elsewhere + "/file", "text");
+    put(workspace + "/file", "text");
+    for (const auto& file : {elsewhere + "/file", workspace + "/file"}) {
+        EXPECT_TRUE(denied(inside({"lease", file}, {"--read", elsewhere}), "EPERM"));
+        EXPECT_TRUE(worked(inside({"lock", file}, {"--read", elsewhere})));
+        EXPECT_TRUE(worked(bare({"lease", file})));
+    }
+}
+
 TEST_F(Grants, are_whole_names_and_not_prefixes) {
     const auto evil = place.make("desk-evil");
     put(evil + "/file", "text");

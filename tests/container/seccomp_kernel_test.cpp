@@ -120,6 +120,13 @@ void add_processes(std::vector<argument_case>& out) {
                            EPERM,
                            {SYS_ioctl, {5, 0x5401 | above, at("x")}},
                            ENOTTY});
+    for (const auto kind : words(F_RDLCK, F_WRLCK))
+        for (const auto above : words(0UL, high))
+            out.push_back({"fcntl: a lease",
+                           offline,
+                           {SYS_fcntl, {5, F_SETLEASE | above, kind}},
+                           EPERM,
+                           {SYS_fcntl, {5, F_GETLEASE | above}}});
     for (const auto domain : words(0x8UL, 0x20000UL, 0x400000UL, 8UL | high))
         for (const auto plain : words(0x0ULL, 0x40000ULL, 0xffffffffULL, ~0ULL))
             out.push_back({"personality",
@@ -274,6 +281,7 @@ auto refused_by_number() -> std::vector<number_case> {
         {"add_key", {SYS_add_key, {0, 0, 0, 0, 0}}, EPERM},
         {"request_key", {SYS_request_key, {0, 0, 0, 0}}, EPERM},
         {"keyctl", {SYS_keyctl, {no}}, EPERM},
+        {"mbind", {SYS_mbind, {no, no, no, 0, 0}}, EPERM},
         {"fanotify_init", {SYS_fanotify_init, {no, 0}}, EPERM},
         {"fanotify_mark", {SYS_fanotify_mark, {no, 0, 0, no, 0}}, EPERM},
         {"lsm_set_self_attr", {nr_lsm_set_self_attr, {0, 0, 0, 1}}, EPERM},

@@ -1,6 +1,7 @@
 #include "container/linux/seccomp_rules.hpp"
 #include <algorithm>
 #include <cstdlib>
+#include <fcntl.h>
 #include <fstream>
 #include <gmock/gmock.h>
 #include <linux/audit.h>
@@ -156,6 +157,7 @@ TEST(SeccompJudge, what_reaches_past_the_container_is_refused_in_every_tier) {
                              "iopl",
                              "ioperm",
                              "fanotify_mark",
+                             "mbind",
                              "lsm_set_self_attr"})
         for (const auto& program : variants)
             EXPECT_EQ(answer(program, name), refuse(EPERM)) << name;
@@ -169,7 +171,7 @@ TEST(SeccompJudge, the_kernel_cannot_be_replaced) {
 TEST(SeccompJudge, what_debuggers_and_runtimes_use_is_allowed) {
     for (const auto* name :
          {"ptrace", "process_vm_readv", "process_vm_writev", "kcmp", "pidfd_open", "pidfd_getfd",
-          "rseq", "membarrier", "futex_waitv", "mbind", "landlock_restrict_self", "seccomp",
+          "rseq", "membarrier", "futex_waitv", "set_mempolicy", "landlock_restrict_self", "seccomp",
           "statx", "memfd_create", "mseal", "cachestat", "setxattrat", "epoll_pwait2"})
         for (const auto& program : variants) EXPECT_EQ(answer(program, name), allow) << name;
 }
@@ -191,6 +193,16 @@ TEST(SeccompJudge, terminal_injection_is_refused_whatever_the_upper_half_says) {
         EXPECT_EQ(answer(offline, "ioctl", {0, request}), refuse(EPERM));
         EXPECT_EQ(answer(offline, "ioctl", {0, request | high}), refuse(EPERM));
         EXPECT_EQ(answer(offline, "ioctl", {0, request + 1}), allow);
+    }
+}
+
+TEST(SeccompJudge, a_lease_is_refused_and_a_lock_is_not) {
+    for (const auto& program : variants) {
+        EXPECT_EQ(answer(program, "fcntl", {0, F_SETLEASE, F_WRLCK}), refuse(EPERM));
+        EXPECT_EQ(answer(program, "fcntl", {0, F_SETLEASE | high, F_RDLCK}), refuse(EPERM));
+        for (const auto command :
+             words(F_SETLK, F_OFD_SETLKW, F_GETLEASE, F_SETFL, F_DUPFD_CLOEXEC))
+            EXPECT_EQ(answer(program, "fcntl", {0, command}), allow) << command;
     }
 }
 

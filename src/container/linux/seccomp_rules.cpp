@@ -66,6 +66,10 @@ constexpr auto far_reaching_ioctls = std::to_array<clause>({
     {{is(1, 0x50009417), any, any}, refuse(EPERM)}, // BTRFS_IOC_SNAP_CREATE_V2
 });
 
+// Whoever opens a file for which there is a lease waits for its holder, 45 seconds by default: the
+// owner is enough to take one, through a read-only mount too.
+constexpr auto leases = std::to_array<clause>({{{is(1, 1024), any, any}, refuse(EPERM)}});
+
 constexpr auto plain_personalities = std::to_array<clause>({
     {{is(0, 0), any, any}, allow},
     {{is(0, whole), any, any}, allow},   // asks for the current one
@@ -140,7 +144,7 @@ constexpr auto table = std::to_array<group>({
      "read write pread64 pwrite64 readv writev preadv pwritev preadv2 pwritev2 lseek sendfile "
      "splice "
      "tee vmsplice copy_file_range fsync fdatasync sync syncfs sync_file_range readahead fadvise64 "
-     "fallocate ftruncate truncate flock fcntl close close_range dup dup2 dup3 pipe pipe2 "
+     "fallocate ftruncate truncate flock close close_range dup dup2 dup3 pipe pipe2 "
      "cachestat",
      allow},
     {"waiting",
@@ -165,7 +169,7 @@ constexpr auto table = std::to_array<group>({
      "membarrier memfd_create memfd_secret mseal map_shadow_stack",
      allow},
     {"NUMA placement: the JVM and databases ask for it",
-     "mbind set_mempolicy get_mempolicy set_mempolicy_home_node migrate_pages move_pages", allow},
+     "set_mempolicy get_mempolicy set_mempolicy_home_node migrate_pages move_pages", allow},
     {"processes and threads",
      "fork vfork execve execveat exit exit_group wait4 waitid getpid getppid gettid getpgid "
      "getpgrp "
@@ -214,6 +218,7 @@ constexpr auto table = std::to_array<group>({
     {"a set-id bit on a new file", "openat", allow, set_id_openat},
     {"a new namespace", "clone", allow, new_namespaces},
     {"reaches the operator's terminal, or past a mask", "ioctl", allow, far_reaching_ioctls},
+    {"holds up whoever opens the file on the host", "fcntl", allow, leases},
     {"an execution domain with other rules", "personality", refuse(EPERM), plain_personalities},
 
     // -- there is none of it: the caller falls back
@@ -240,6 +245,8 @@ constexpr auto table = std::to_array<group>({
     {"opens a file by inode, past every mount", "open_by_handle_at", refuse(EPERM)},
     {"kernel attack surface that no agent needs", "bpf userfaultfd perf_event_open", refuse(EPERM)},
     {"keyrings are shared with the invoker's session", "add_key request_key keyctl", refuse(EPERM)},
+    {"what it says of shared memory is kept without end, and counts to no limit of memory", "mbind",
+     refuse(EPERM)},
     {"watches whole mounts", "fanotify_init fanotify_mark", refuse(EPERM)},
     {"16-bit segments serve DOS programs and kernel exploits", "modify_ldt", refuse(EPERM)},
     {"I/O ports", "iopl ioperm", refuse(EPERM)},

@@ -43,6 +43,20 @@ auto open_for_writing(arguments with) -> result {
     return judge(::open(with[0], O_WRONLY | O_NONBLOCK | O_CLOEXEC));
 }
 
+auto lock(arguments with) -> result {
+    const int file = ::open(with[0], O_RDONLY | O_CLOEXEC);
+    if (file < 0) return untried("open");
+    struct ::flock whole{
+        .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 0, .l_pid = 0};
+    return judge(::fcntl(file, F_SETLK, &whole));
+}
+
+auto lease(arguments with) -> result {
+    const int file = ::open(with[0], O_RDONLY | O_CLOEXEC);
+    if (file < 0) return untried("open");
+    return judge(::fcntl(file, F_SETLEASE, F_WRLCK));
+}
+
 auto appear(arguments with) -> result {
     const auto made = judge(::open(with[0], O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (made.what == verdict::worked) (void)::unlink(with[0]);
@@ -233,6 +247,8 @@ constexpr std::array attacks{
     attack{"list_something DIR", "find anything in a directory", list_empty},
     attack{"write PATH", "write to an existing file", write},
     attack{"open_for_writing PATH", "be able to write to an existing file", open_for_writing},
+    attack{"lock PATH", "lock a file", lock},
+    attack{"lease PATH", "have whoever opens a file wait", lease},
     attack{"create PATH", "make a file", create},
     attack{"appear PATH", "make a file for a moment", appear},
     attack{"find PATH", "learn that a name exists", find},
