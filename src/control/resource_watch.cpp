@@ -98,7 +98,8 @@ void resource_watch::judge() {
     using enum termination_cause;
     auto& to = *with_.into;
     if (state_.is_over_memory()) (void)to.note(memory_limit);
-    if (state_.pids_refused != 0) (void)to.note(pid_limit);
+    // More than there may be: who could lift the limit did, and the kernel refused none.
+    if (state_.pids_refused != 0 || state_.peak_pids > with_.limits.pids) (void)to.note(pid_limit);
     if (state_.disk_refused) (void)to.note(disk_limit);
     if (cpu_us_ > us_of(with_.limits.cpu_time_ms)) (void)to.note(cpu_time_limit);
     if (wall_now() > wall_limit(with_.limits)) (void)to.note(wall_time_limit);

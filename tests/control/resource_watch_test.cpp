@@ -36,13 +36,16 @@ public:
     int cpu_looks = 0, state_looks = 0;
 };
 
+constexpr std::uint32_t most_pids = 16;
+
 struct scene {
     stepped_clock clock;
     made_up_meter meter;
     termination into;
     std::optional<resource_watch> watch;
 
-    auto begin(supervisor::resource_limits limits = {1000, 1 << 20, 16, 2000, 1 << 20, 1 << 20},
+    auto begin(supervisor::resource_limits limits = {1000, 1 << 20, most_pids, 2000, 1 << 20,
+                                                     1 << 20},
                unsigned cpus = 1) -> resource_watch& {
         watch = resource_watch::begin({limits, cpus, &clock, &meter, &into}).value();
         return *watch;
@@ -148,6 +151,9 @@ TEST(ResourceWatch, WhatTheKernelHoldsIsTold) {
     };
     EXPECT_EQ(cause_of([](auto&) {}), std::nullopt);
     EXPECT_EQ(cause_of([](auto& s) { s.pids_refused = 6; }), pid_limit);
+    // Somebody outside had lifted the limit, and put it back.
+    EXPECT_EQ(cause_of([](auto& s) { s.peak_pids = most_pids; }), std::nullopt);
+    EXPECT_EQ(cause_of([](auto& s) { s.peak_pids = most_pids + 1; }), pid_limit);
     EXPECT_EQ(cause_of([](auto& s) { s.disk_refused = true; }), disk_limit);
     EXPECT_EQ(cause_of([](auto& s) { s.memory_kills = 3, s.memory_limit_met = 2; }), memory_limit);
     // A kill for the machine's sake, and a limit that was met and gave way.
