@@ -224,7 +224,8 @@ struct session_images::state {
     }
 
     [[nodiscard]] auto open_checked(std::string_view session_id, std::string_view alias, wish what,
-                                    std::optional<sys::fd_ref> entry, sys::unique_fd image) const
+                                    std::optional<sys::fd_ref> entry, sys::unique_fd image,
+                                    const std::stop_token& stop = {}) const
         -> result<opened_image> {
         GLOVE_TRY(const auto facts, sys::inspect(image));
         const auto keep_away = [&](error why) {
@@ -235,7 +236,7 @@ struct session_images::state {
         auto checked = facts.size < bytes_of_trial
                            ? fail(errc::corrupt, "files.quarantined",
                                   "it has only " + std::to_string(facts.size) + " bytes")
-                           : check_image(at.tools, image, entry);
+                           : check_image(at.tools, image, entry, stop);
         if (!checked) return std::unexpected(keep_away(std::move(checked).error()));
         auto files = mount(std::move(image), what, entry);
         if (!files) return std::unexpected(keep_away(std::move(files).error()));
@@ -336,12 +337,13 @@ auto session_images::make(std::string_view session_id, std::string_view alias, s
     return state_->open_checked(session_id, alias, wish::change, entry, *std::move(image));
 }
 
-auto session_images::look(std::string_view session_id, std::string_view alias)
-    -> result<opened_image> {
+auto session_images::look(std::string_view session_id, std::string_view alias,
+                          const std::stop_token& stop) -> result<opened_image> {
     if (!is_good(session_id, alias)) return refuse_name(session_id, alias);
     GLOVE_TRY(auto image,
               open_image(state_->at, name_of(image_name::image, session_id, alias), wish::look));
-    return state_->open_checked(session_id, alias, wish::look, std::nullopt, std::move(image));
+    return state_->open_checked(session_id, alias, wish::look, std::nullopt, std::move(image),
+                                stop);
 }
 
 auto session_images::record_name(std::string_view session_id, std::string_view alias)

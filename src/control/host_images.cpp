@@ -63,7 +63,7 @@ auto find_changes(container::session_images& images, container::change_subject s
         return fail(errc::not_found, "retained.copy",
                     "the session " + subject.session_id + " has no whole copy of " +
                         subject.exposure_id);
-    GLOVE_TRY(auto opened, images.look(subject.session_id, subject.exposure_id));
+    GLOVE_TRY(auto opened, images.look(subject.session_id, subject.exposure_id, stop));
     const auto now = time.monotonic();
     const auto staged = read(opened.files, *record,
                              {.time = time, .deadline = now + patience_with_trees, .stop = stop});

@@ -211,6 +211,21 @@ TEST_P(Images, FilesRunOutToo) {
     close(files);
 }
 
+TEST_P(Images, ALookThatIsToldToStopIsBrokenOffAndTheImageStays) {
+    auto files = made();
+    EXPECT_EQ(put(files.content(), "a", "one"), 0);
+    close(files);
+    std::stop_source service;
+    service.request_stop();
+    const auto stopped = images->look("s-1", "work", service.get_token());
+    ASSERT_FALSE(stopped);
+    EXPECT_EQ(stopped.error().code, errc::wrong_state) << in_words(stopped);
+    auto seen = images->look("s-1", "work", std::stop_source{}.get_token());
+    ASSERT_TRUE(seen) << in_words(seen);
+    EXPECT_EQ(text_of(seen->files.content(), "a"), "one");
+    close(seen->files);
+}
+
 TEST_P(Images, TwoUsesOfOneAreRefused) {
     auto files = made();
     for (int i = 0; i < 2; ++i) {

@@ -16,6 +16,7 @@
 #include <glove/sys/fd.hpp>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -121,9 +122,10 @@ public:
     // whatever it says of itself, and mended where that loses nothing; what cannot be mended is put
     // under quarantine: it has another name then, and nothing opens it any more. Steps: files.image
     // (errc::not_found), files.check (it could not be), files.quarantined (errc::corrupt),
-    // and the others of `make`.
-    [[nodiscard]] auto look(std::string_view session_id, std::string_view alias)
-        -> result<opened_image>;
+    // and the others of `make`. Told to stop, the check is broken off with errc::wrong_state, and
+    // the image stays as it is.
+    [[nodiscard]] auto look(std::string_view session_id, std::string_view alias,
+                            const std::stop_token& stop = {}) -> result<opened_image>;
     // The name that the copy's record has in `root`.
     [[nodiscard]] static auto record_name(std::string_view session_id, std::string_view alias)
         -> std::string;

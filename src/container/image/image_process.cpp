@@ -39,18 +39,21 @@ auto words_from(sys::fd_ref pipe) -> std::string {
 }
 
 auto await_end(sys::child_process& process, const sys::clock& time, nanoseconds deadline,
-               step_name step) -> result<int> {
+               step_name step, const std::stop_token& stop) -> result<int> {
     for (;;) {
         GLOVE_TRY(const auto ended, process.has_ended());
         if (ended) break;
         const auto left = std::chrono::ceil<milliseconds>(deadline - time.monotonic());
-        if (left.count() <= 0) {
+        const bool stopped = stop.stop_requested();
+        if (stopped || left.count() <= 0) {
             (void)process.signal(SIGKILL);
             (void)process.wait();
+            if (stopped) return fail(errc::wrong_state, step, "it was told to stop");
             return fail(errc::timed_out, step, "it has not ended in time");
         }
         ::pollfd end{process.descriptor().get(), POLLIN, 0};
-        // By a clock that is not the machine's, another look is due soon.
+        // By a clock that is not the machine's, or when it may be stopped, another look is due
+        // soon.
         (void)::poll(&end, 1, static_cast<int>(std::min<std::int64_t>(left.count(), 1000)));
     }
     GLOVE_TRY(const auto how, process.wait());
@@ -83,8 +86,9 @@ auto image_process::start(const image_job& what) -> result<image_process> {
 
 void image_process::kill() const { (void)process_.signal(SIGKILL); }
 
-auto image_process::wait(const sys::clock& time, nanoseconds deadline) -> result<int> {
-    return await_end(process_, time, deadline, "files.program");
+auto image_process::wait(const sys::clock& time, nanoseconds deadline, const std::stop_token& stop)
+    -> result<int> {
+    return await_end(process_, time, deadline, "files.program", stop);
 }
 
 auto watchdog::over(const image_process& process, nanoseconds patience)

@@ -8,6 +8,7 @@
 #include <glove/sys/fd.hpp>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -23,9 +24,11 @@ struct pipe_pair {
 // What a program said, at most 2 KiB, fit for an operator's screen; never waits.
 [[nodiscard]] auto words_from(sys::fd_ref pipe) -> std::string;
 
-// Its exit status; a signal is 128 and its number. It is killed when the deadline is over.
+// Its exit status; a signal is 128 and its number. It is killed when the deadline is over, or
+// within a second of being told to stop (errc::wrong_state).
 [[nodiscard]] auto await_end(sys::child_process& process, const sys::clock& time,
-                             std::chrono::nanoseconds deadline, step_name step) -> result<int>;
+                             std::chrono::nanoseconds deadline, step_name step,
+                             const std::stop_token& stop = {}) -> result<int>;
 
 struct image_job {
     std::string_view name; // image_check, image_serve or image_show
@@ -42,8 +45,8 @@ public:
 
     // With everything that it started. Any thread.
     void kill() const;
-    [[nodiscard]] auto wait(const sys::clock& time, std::chrono::nanoseconds deadline)
-        -> result<int>;
+    [[nodiscard]] auto wait(const sys::clock& time, std::chrono::nanoseconds deadline,
+                            const std::stop_token& stop = {}) -> result<int>;
     [[nodiscard]] auto words() const -> std::string { return words_from(words_); }
 
 private:

@@ -131,15 +131,16 @@ auto format_image(const image_tools& with, image_means means, sys::fd_ref image,
                     after(words_from(words.read)));
 }
 
-auto check_image(const image_tools& with, sys::fd_ref image, std::optional<sys::fd_ref> entry)
-    -> result<image_state> {
+auto check_image(const image_tools& with, sys::fd_ref image, std::optional<sys::fd_ref> entry,
+                 const std::stop_token& stop) -> result<image_state> {
     GLOVE_TRY(auto process, image_process::start({.name = image_check,
                                                   .helper = with.helper,
                                                   .tool = with.check,
                                                   .image = image,
                                                   .entry = entry}));
     const sys::system_clock time;
-    GLOVE_TRY(const int status, process.wait(time, time.monotonic() + patience_with_programs));
+    GLOVE_TRY(const int status,
+              process.wait(time, time.monotonic() + patience_with_programs, stop));
     const auto said = "e2fsck ended with " + std::to_string(status) + after(process.words());
     if (status == image_killed) return fail(errc::corrupt, "files.quarantined", said);
     if (status > (corrected | uncorrected | operational))

@@ -6,6 +6,7 @@
 #include <glove/container/session_files.hpp>
 #include <glove/sys/fd.hpp>
 #include <optional>
+#include <stop_token>
 #include <string>
 
 namespace glove::container {
@@ -24,9 +25,11 @@ struct image_tools {
 [[nodiscard]] auto format_image(const image_tools& with, image_means means, sys::fd_ref image,
                                 std::uint64_t bytes, sys::fd_ref content) -> result<>;
 
-// Mends what loses nothing. Steps: files.check (it was not done), files.quarantined (errc::corrupt:
-// it was, and this is no file system to be used).
+// Mends what loses nothing. Told to stop, it ends with errc::wrong_state. Steps: files.program,
+// files.check (it was not done), files.quarantined (errc::corrupt: it was, and this is no file
+// system to be used).
 [[nodiscard]] auto check_image(const image_tools& with, sys::fd_ref image,
-                               std::optional<sys::fd_ref> entry) -> result<image_state>;
+                               std::optional<sys::fd_ref> entry, const std::stop_token& stop = {})
+    -> result<image_state>;
 
 } // namespace glove::container
