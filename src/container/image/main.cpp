@@ -8,6 +8,7 @@
 // with it; what ends all processes of a service at once ends neither, for the image is still in
 // use.
 #include "container/image/image_protocol.hpp"
+#include "container/linux/cgroup.hpp"
 #include "sys/confine.hpp"
 #include "sys/seccomp.hpp"
 #include "sys/syscalls.hpp"
@@ -51,7 +52,7 @@ void say(const error& problem) {
     if (!entry) return {};
     if (auto entered = sys::write_all(entry, "0\n"); !entered)
         return fail_os("image.group", entered.error().os, "the session's control group");
-    return {};
+    return cgroup::let_be_killed(::getpid());
 }
 
 [[nodiscard]] auto hold(decltype(RLIMIT_CORE) what, ::rlim_t most) -> bool {

@@ -1,4 +1,5 @@
 // Makes the namespaces, writes the id maps, and speaks with init over the control channel.
+#include "container/linux/cgroup.hpp"
 #include "container/linux/control_channel.hpp"
 #include "container/linux/launch_parts.hpp"
 #include "container/linux/namespaces.hpp"
@@ -198,9 +199,9 @@ auto running_elsewhere(const plan& of, sys::child_process init, sys::unique_fd c
 
 auto known_step(std::string_view word) -> std::string_view {
     constexpr std::string_view own[] = {
-        "launch.bridge", "launch.control_channel", "launch.mounts", "launch.namespaces",
-        "launch.group",  "launch.id_maps",         "launch.order",  exec_step,
-        "launcher.fork", "launcher.plan"};
+        "launch.bridge", "launch.control_channel", "launch.mounts",   "launch.namespaces",
+        "launch.group",  "launch.id_maps",         "launch.order",    exec_step,
+        "launcher.fork", "launcher.plan",          "limits.oom_score"};
     if (const auto* at = std::ranges::find(own, word); at != std::end(own)) return *at;
     const auto steps = setup_steps();
     const auto at = std::ranges::find(steps, word, &setup_step::name);
@@ -223,7 +224,10 @@ auto start_init(const launch_request& request) -> result<started_init> {
     theirs = {};
     if (request.bridge != nullptr) *request.bridge = {};
     if (request.group != nullptr) GLOVE_CHECK(request.group->admit(child.pid));
-    if (request.entry) GLOVE_CHECK(enter_group(*request.entry, child.pid));
+    if (request.entry) {
+        GLOVE_CHECK(enter_group(*request.entry, child.pid));
+        GLOVE_CHECK(cgroup::let_be_killed(child.pid));
+    }
     if (auto mapped = write_id_maps(child.pid, request.plan->user); !mapped) {
         // The maps of an init that has ended cannot be written: then why it ended is the reason.
         news_message news{};
