@@ -65,7 +65,7 @@ class Managed(service.Service):
         self.login = None
         self.log_in(loans.renewed(self.key))
         self.write_policies()
-        self.unit, self.head, self.before = None, None, []
+        self.unit, self.head, self.before, self.properties = None, None, [], ()
 
     def write_policies(self):
         create = [dict(mode, create_policy="never") for mode in MODES]
@@ -117,7 +117,8 @@ class Managed(service.Service):
         self.unit = f"glove-test-{os.getpid()}-{Managed.count}.service"
         own = [] if self.is_root else units.MAPPED_ROOT
         return units.words(*self.before, *own, service.program(), *self.options(), manager=self.manager(),
-                           properties=(*units.SUBGROUP, f"--unit={self.unit}", "--property=UMask=0077"))
+                           properties=(*units.SUBGROUP, *self.properties, f"--unit={self.unit}",
+                                       "--property=UMask=0077"))
 
     def main_pid(self):
         return int(self.systemctl("show", "--value", "--property=MainPID", self.unit).stdout)

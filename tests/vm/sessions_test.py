@@ -7,7 +7,7 @@ import time
 
 import inside
 import loans
-from managed import COPY, READ, Case, controller
+from managed import CONSUME, COPY, READ, RETAIN, Case, controller
 
 
 class Lives(Case):
@@ -286,6 +286,26 @@ class Restarts(Case):
         service.start_session("half", plan, approval)
         self.assertEqual(service.await_end("half"), "exited")
         self.assertIn(b"up", service.read("half"))
+
+
+class OfRoot(Case):
+    def test_sessions_of_a_service_that_the_kernel_would_never_kill(self):
+        """Nobody in the group could be, whatever it took: a write to memory would be tried again without end."""
+        service = self.service
+        service.stop()
+        service.properties = ("--property=OOMScoreAdjust=-1000",)
+        service.start()
+        service.reconcile()
+        over, below = (f"exec {service.tools}/{os.path.basename(CONSUME)} memory {kib}\n" for kib in (66 << 10, 48 << 10))
+        for number, mode in enumerate((READ, RETAIN)):
+            with self.subTest(mode=mode["access"]):
+                service.put_script("cat /proc/self/oom_score_adj\n" + over, service.project if number else None)
+                plan = service.exposed_plan(service.expose(), mode, "memory") if number else service.plan("memory", mode)
+                _, shown = self.ended(f"over-{number}", plan, "memory_limit")
+                self.assertEqual(shown, b"-999\r\n")
+        service.put_script(below)
+        _, shown = self.ended("below", service.plan("memory"))
+        self.assertIn(b"had it", shown)
 
 
 class Many(Case):
