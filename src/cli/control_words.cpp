@@ -54,7 +54,10 @@ void declare(CLI::App& app, session_words& words) {
     app.add_option("ACTION", words.action,
                    "validate, create, list, status, start, attach, send,\n"
                    "resize, signal, stop, cleanup, changes, receipts or ack");
-    app.add_option("FILE", words.words, "The session, and what the action takes beside it");
+    app.add_option("FILE", words.words,
+                   "The session, and beside it: of create a PLAN, of send a TEXT,\n"
+                   "of resize ROWSxCOLUMNS, of signal interrupt, terminate or\n"
+                   "hangup, of changes the EXPOSURE; validate takes a PLAN alone");
     declare_service(app, words.service);
     app.add_option("--digest", words.digest, "With create: the controller's digest of the plan")
         ->type_name("HEX");

@@ -19,7 +19,8 @@ namespace {
 
 constexpr const char* install_mend = "glove daemon install";
 const std::string journal_mend = "journalctl --user --unit=" + std::string{service_unit_name} +
-                                 " says what gloved said; glove daemon status";
+                                 " says what gloved said; who may not read that: glove "
+                                 "daemon stop, and gloved --config FILE by hand";
 
 [[nodiscard]] auto check_program(const std::string& path, step_name step) -> result<std::string> {
     GLOVE_TRY(auto found, find_trusted(path, own_group::refused, step));

@@ -104,7 +104,8 @@ class Sessions(Case):
         file, bad = self.plan_file(), self.plan_file("bad.json", policy_revision=6)
         done = self.glove("session", "validate", bad, status=1)
         self.assertEqual(done.stderr, "error[invalid_plan]: plan is not allowed by the session policy\n"
-                                      "Try: the log of gloved says which member of the plan, and why\n")
+                                      "Try: the log of gloved says which member of the plan, and why: journalctl --user "
+                                      "-u sage-gloved.service\n")
         self.glove("session", "create", "work-1", file, "--request-key", "key-1")
         self.assertIn("error[session_conflict]", self.glove("session", "create", "work-1", file, status=1).stderr)
         self.assertIn("error[idempotency_conflict]",

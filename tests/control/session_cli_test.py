@@ -114,7 +114,7 @@ class Starting(Case):
         self.service.session("work", CAT)
         said = self.refused("start_session", "session_start_failed", "start", "work", "--authorization-id", "by-me")
         key = self.service.keys("start_session")[0]
-        self.assertIn("Try: the log says why: journalctl --user -u sage-gloved.service\n", said)
+        self.assertIn("Try: the log of gloved says why: journalctl --user -u sage-gloved.service\n", said)
         self.assertIn(f"glove: the same request again: glove session start work --request-key {key} "
                       "--authorization-id by-me\n", said)
         said = self.refused("start_session", "method_not_found", "start", "work")

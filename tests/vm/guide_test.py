@@ -1,4 +1,5 @@
-"""What docs/managed-sessions.md shows of running a session, command by command, with the real service manager."""
+"""What docs/managed-sessions.md shows of running a session, and docs/operations.md of a new key, command by command,
+with the real service manager."""
 import os
 import pwd
 import shutil
@@ -12,7 +13,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../docs"))
 import docs  # noqa: E402
 
-PAGE = os.path.join(HERE, "../../docs/managed-sessions.md")
+PAGES = [os.path.join(HERE, "../../docs", name) for name in ("managed-sessions.md", "operations.md")]
 BUILT = os.path.dirname(inside.GLOVE)
 PROGRAMS = ("bin/glove", "bin/gloved", "libexec/glove/glove-control", "libexec/glove/glove-image",
             "libexec/glove/glove-egress")
@@ -25,7 +26,8 @@ class Guide(unittest.TestCase):
         me = pwd.getpwuid(os.getuid())
         self.home, self.runtime = me.pw_dir, f"/run/user/{me.pw_uid}"
         self.made = [f"{self.home}/{name}" for name in (
-            "programs", "project", "policy.json", "plan.template", "plan.json", ".config/glove", ".local/state/glove",
+            "programs", "project", "projects", "policy.json", "plan.template", "plan.json", "exposures.json",
+            "changing.template", "changing.json", "receipts.json", ".config/glove", ".local/state/glove",
             ".config/systemd/user/sage-gloved.service")]
         for path in self.made:
             self.assertFalse(os.path.exists(path), f"{path} is not this test's")
@@ -48,11 +50,14 @@ class Guide(unittest.TestCase):
     def environment(self):
         return docs.environment(self.home, f"{self.home}/programs/bin") | {"XDG_RUNTIME_DIR": self.runtime}
 
-    def test_the_commands_of_the_page(self):
-        with open(PAGE, encoding="utf-8") as file:
-            text = file.read()
+    def test_the_commands_of_the_pages(self):
+        texts = []
+        for page in PAGES:
+            with open(page, encoding="utf-8") as file:
+                texts.append(file.read())
+            self.assertGreater(len(list(docs.commands(texts[-1], "guest"))), 6)
+        text = "\n".join(texts)
         shown = list(docs.commands(text, "guest"))
-        self.assertGreater(len(shown), 10)
         results = docs.transcript_at(self.home, self.environment(), shown, docs.files_of(text), inside.PATIENCE)
         self.assertEqual(list(docs.differences(shown, results)), [])
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <glove/base/text.hpp>
 #include <glove/control/service_config.hpp>
+#include <glove/host/user_service.hpp>
 #include <glove/sys/files.hpp>
 #include <glove/sys/user_directories.hpp>
 
@@ -20,37 +21,45 @@ struct mend {
 constexpr std::array mends{
     mend{"unauthorized", "ask again: the service was started anew in between"},
     mend{"deadline_exceeded", "give it more time with --timeout; and compare the clocks"},
-    mend{"method_not_found", "the service was started without what this needs: gloved --help"},
+    mend{"method_not_found",
+         "its configuration lacks what this needs: session_policy and session_store"},
     mend{"invalid_authorization",
          "the approval or the plan has expired: start it without --request-key, or create another"},
     mend{"invalid_session_state", "what it may do depends on its state: glove session status NAME"},
-    mend{"session_start_failed", "the log says why: journalctl --user -u sage-gloved.service"},
+    mend{"session_start_failed",
+         "the log of gloved says why: journalctl --user -u sage-gloved.service"},
     mend{"session_stop_failed", "only one that runs is stopped: glove session status NAME"},
     mend{"session_attach_failed",
-         "it does not run, was cleaned up, or never showed as much: glove session status NAME"},
+         "it was not started, was cleaned up, ended with an earlier service, or never showed as "
+         "much: glove session status NAME"},
     mend{"session_input_failed",
-         "its terminal did not take it within a second, or it is over: glove session status NAME"},
+         "it does not run, or its terminal did not take it within a second: glove session status "
+         "NAME"},
     mend{"session_resize_failed", "it does not run: glove session status NAME"},
     mend{"session_signal_failed",
          "it does not run, or nothing is in the foreground: glove session status NAME"},
     mend{"session_cleanup_failed", "only one that is over is cleaned up: glove session stop NAME"},
     mend{"session_reconciliation_failed",
-         "the log says which session: journalctl --user -u sage-gloved.service"},
+         "the log of gloved says which session: journalctl --user -u sage-gloved.service"},
     mend{"audit_reconciliation_required",
          "glove session receipts --key FILE, and then glove session ack"},
     mend{"retained_changes_unavailable",
          "only what was exposed with retain=SIZE, of a session that is over, has changes"},
-    mend{"invalid_plan", "the log of gloved says which member of the plan, and why"},
+    mend{"invalid_plan", "the log of gloved says which member of the plan, and why: journalctl "
+                         "--user -u sage-gloved.service"},
     mend{"session_conflict", "choose another name for the session"},
     mend{"session_not_found", "glove session list"},
     mend{"session_capacity", "end sessions, or wait until plans of some have expired"},
     mend{"idempotency_conflict", "leave --request-key out, or give another one"},
-    mend{"path_exposure_rejected", "the log of gloved says which rule of the exposure policy"},
+    mend{"path_exposure_rejected", "the log of gloved says which rule of the exposure policy: "
+                                   "journalctl --user -u sage-gloved.service"},
     mend{"audit_reconciliation_failed",
          "fetch what is behind the anchor first: glove session receipts --key FILE"},
 };
 
 // What these cannot do is not the same as what others cannot.
+constexpr std::array no_exposures{"create_path_exposure"sv, "list_path_exposures"sv,
+                                  "revoke_path_exposure"sv};
 constexpr std::array no_sessions{"start_session"sv, "attach"sv,         "write_stdin"sv,
                                  "resize"sv,        "signal"sv,         "detach"sv,
                                  "stop_session"sv,  "cleanup_session"sv};
@@ -62,8 +71,22 @@ constexpr std::array no_sessions{"start_session"sv, "attach"sv,         "write_s
                "(docs/managed-sessions.md says what it needs); its log says what is missing";
     if (code == "method_not_found" && method == "inspect_retained_changes")
         return "this service keeps no copies: name a materialization_root in its configuration";
+    if (code == "method_not_found" && std::ranges::find(no_exposures, method) != no_exposures.end())
+        return "its configuration lacks what this needs: path_exposure_policy and "
+               "path_exposure_journal";
     const auto* const row = std::ranges::find(mends, code, &mend::code);
     return row == mends.end() ? std::string_view{} : row->what;
+}
+
+// As it is started here: by the service manager, when that has this very configuration.
+[[nodiscard]] auto command_to_start(const std::string& config) -> std::string {
+    if (const auto where = host::places_of_caller()) {
+        const auto unit =
+            sys::read_file(where->unit_directory + "/" + std::string{host::service_unit_name},
+                           host::most_unit_bytes);
+        if (unit && host::config_of_unit(*unit) == config) return "glove daemon start";
+    }
+    return "gloved --config " + config;
 }
 
 } // namespace
@@ -84,7 +107,7 @@ auto service::find(const service_words& words, const asking& how) -> result<wher
         GLOVE_TRY(out.runtime_directory, sys::absolute(words.runtime_directory));
         while (out.runtime_directory.size() > 1 && out.runtime_directory.ends_with('/'))
             out.runtime_directory.pop_back();
-        out.start_hint = "gloved --config " + config;
+        out.start_hint = command_to_start(config);
         return found;
     }
     auto read = control::load_service_config(config);
@@ -96,7 +119,7 @@ auto service::find(const service_words& words, const asking& how) -> result<wher
         return std::unexpected(std::move(read).error());
     }
     out.runtime_directory = std::move(read->runtime_directory);
-    out.start_hint = "gloved --config " + config;
+    out.start_hint = command_to_start(config);
     found.key_file = std::move(read->audit_key);
     return found;
 }
