@@ -56,6 +56,9 @@ class Daemon(unittest.TestCase):
     def daemon(self, *words, status=0):
         return self.run_program("bin/glove", "daemon", *words, status=status)
 
+    def unanswered(self, *words):
+        return self.run_program("bin/glove", "session", "list", *words, status=125).stderr
+
     def seen(self, status=0):
         return json.loads(self.daemon("status", "--json", status=status).stdout)
 
@@ -93,6 +96,7 @@ class Daemon(unittest.TestCase):
         seen = self.seen(status=3)
         self.assertEqual((seen["installed"], seen["active_state"], seen["healthy"]), (False, "inactive", False))
         self.assertIn("is not installed", self.daemon("start", status=125).stderr)
+        self.assertIn(f"Try: start the service with: gloved --config {self.config}\n", self.unanswered())
 
         self.assertEqual(self.daemon("install").stdout, f"{self.unit} was written\n")
         found = os.lstat(self.unit)
@@ -128,6 +132,11 @@ class Daemon(unittest.TestCase):
         self.daemon("stop")
         self.assertFalse(os.path.exists(f"{self.state}/runtime/gloved.sock"))
         self.assertEqual(self.seen(status=3)["active_state"], "inactive")
+        # The mend is the way in which this very configuration is started here.
+        self.assertIn("Try: start the service with: glove daemon start\n", self.unanswered())
+        other = f"{self.installed}/other.json"
+        shutil.copy(self.config, other)
+        self.assertIn(f"Try: start the service with: gloved --config {other}\n", self.unanswered("--config", other))
 
     def test_what_is_refused(self):
         os.chmod(self.config, 0o640)
