@@ -9,6 +9,7 @@
 #include "daemon/init_state.hpp"
 #include "daemon/notify.hpp"
 #include "daemon/options.hpp"
+#include "sys/confine.hpp"
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -55,8 +56,7 @@ constexpr std::chrono::seconds longest_farewell{10};
     // A program that core files are handed to gets none either, and no process of the same user
     // looks into the memory, unless it may look into everybody's.
     if (::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return fail_os("start.no_core");
-    const ::rlimit none{0, 0};
-    if (::setrlimit(RLIMIT_CORE, &none) != 0) return fail_os("start.no_core");
+    if (!sys::forbid_core_files()) return fail_os("start.no_core");
     return {};
 }
 

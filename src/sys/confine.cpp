@@ -2,6 +2,7 @@
 #include "sys/confine.hpp"
 #include "sys/seccomp.hpp"
 #include "sys/syscalls.hpp"
+#include <algorithm>
 #include <csignal>
 #include <glove/sys/fd.hpp>
 #include <sys/mman.h>
@@ -39,11 +40,18 @@ void let_read(int ruleset, const std::string& path) {
 
 } // namespace
 
+auto forbid_core_files() noexcept -> bool {
+    ::rlimit limit{};
+    if (::getrlimit(RLIMIT_CORE, &limit) != 0) return false;
+    limit.rlim_max = std::min<::rlim_t>(limit.rlim_max, 1);
+    limit.rlim_cur = limit.rlim_max;
+    return ::setrlimit(RLIMIT_CORE, &limit) == 0;
+}
+
 auto harden(step_name step) -> result<> {
     if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::prctl(PR_SET_DUMPABLE, 0) != 0)
         return fail_os(step);
-    const ::rlimit none{0, 0};
-    if (::setrlimit(RLIMIT_CORE, &none) != 0) return fail_os(step);
+    if (!forbid_core_files()) return fail_os(step);
     if (::signal(SIGPIPE, SIG_IGN) == SIG_ERR) return fail_os(step);
     return {};
 }

@@ -15,6 +15,11 @@
 
 namespace glove::sys {
 
+// No core file is written, and no program that the machine may have for them is started: the kernel
+// starts that for a limit of 0 as well, and not for one of 1 byte. Where the limit is 0 already it
+// cannot be raised. Between fork and exec, too.
+[[nodiscard]] auto forbid_core_files() noexcept -> bool;
+
 // Ends with its starter, cannot be traced or read, leaves no core, and sees a broken pipe as an
 // error.
 [[nodiscard]] auto harden(step_name step) -> result<>;

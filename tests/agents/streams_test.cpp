@@ -199,7 +199,11 @@ TEST_F(Inherited, signals_are_plain) {
 }
 
 TEST_F(Inherited, limits_leave_no_core_and_as_many_files_as_the_caller_had) {
-    EXPECT_TRUE(denied(inside({"core_dumps"}), "0"));
+    // Of one byte: for none, a program of the host's that core files are handed to would be
+    // started.
+    EXPECT_TRUE(denied(inside({"core_dumps"}), "1"));
+    EXPECT_TRUE(denied(inside({"lower_core_limit"}), "1"));
+    EXPECT_TRUE(worked(bare({"lower_core_limit"})));
     EXPECT_TRUE(worked(bare({"core_dumps"})));
     auto asked = inside_command({"other_open_files", "300"});
     asked.before_exec = [] {

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <linux/audit.h>
 #include <sstream>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 namespace glove::container::seccomp {
@@ -203,6 +204,20 @@ TEST(SeccompJudge, a_lease_is_refused_and_a_lock_is_not) {
         for (const auto command :
              words(F_SETLK, F_OFD_SETLKW, F_GETLEASE, F_SETFL, F_DUPFD_CLOEXEC))
             EXPECT_EQ(answer(program, "fcntl", {0, command}), allow) << command;
+    }
+}
+
+TEST(SeccompJudge, the_limit_of_core_files_can_be_asked_for_and_not_set) {
+    constexpr std::uint64_t place = 0x7fff0000;
+    for (const auto& program : variants) {
+        EXPECT_EQ(answer(program, "setrlimit", {RLIMIT_CORE, place}), pretend);
+        EXPECT_EQ(answer(program, "setrlimit", {RLIMIT_CORE | high, place}), pretend);
+        EXPECT_EQ(answer(program, "setrlimit", {RLIMIT_NOFILE, place}), allow);
+        for (const auto given : words(place, high, place | high))
+            EXPECT_EQ(answer(program, "prlimit64", {0, RLIMIT_CORE, given, 0}), pretend) << given;
+        EXPECT_EQ(answer(program, "prlimit64", {0, RLIMIT_CORE | high, 0, place}), allow);
+        EXPECT_EQ(answer(program, "prlimit64", {0, RLIMIT_NOFILE, place, 0}), allow);
+        EXPECT_EQ(answer(program, "getrlimit", {RLIMIT_CORE, place}), allow);
     }
 }
 

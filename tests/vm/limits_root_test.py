@@ -1,5 +1,6 @@
 """The same limits for root, in a group that the system's manager delegated."""
 import contextlib
+import os
 import subprocess
 
 import inside
@@ -19,6 +20,50 @@ def huge_pages(count):
         yield
     finally:
         put("0")
+
+
+@contextlib.contextmanager
+def core_files_to(program):
+    path = "/proc/sys/kernel/core_pattern"
+    with open(path, encoding="ascii") as file:
+        before = file.read()
+    def put(text):
+        with open(path, "w", encoding="ascii") as file:
+            file.write(text)
+    put(f"|{program} %P")
+    try:
+        yield
+    finally:
+        put(before)
+
+
+class CoreFiles(inside.Case):
+    """The kernel starts the machine's program for core files outside, as root, where no limit of the run's holds."""
+
+    CRASH = "import os, resource; {}; os.kill(os.getpid(), 11)"
+    LOWER = "resource.setrlimit(resource.RLIMIT_CORE, (0, 0))"
+
+    def crashes(self, *before, what="0"):
+        """Whether that program was started for it."""
+        told = self.place.path("told")
+        done = subprocess.run([*before, "python3", "-c", self.CRASH.format(what)], check=False, capture_output=True,
+                              env=self.place.environment, cwd=self.place.workspace, timeout=inside.PATIENCE)
+        self.assertIn(done.returncode, (-11, 139), done.stderr)
+        started = inside.wait_until(lambda: os.path.exists(told), 2 * inside.SLOWNESS)
+        if started:
+            os.unlink(told)
+        return bool(started)
+
+    def test_no_crash_has_the_host_start_a_program(self):
+        program = self.place.path("program")
+        with open(program, "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\ncat > /dev/null\ntouch {self.place.path('told')}\n")
+        os.chmod(program, 0o755)
+        with core_files_to(program):
+            self.assertTrue(self.crashes())
+            self.assertTrue(self.crashes(what=self.LOWER))
+            for what in ("0", self.LOWER):
+                self.assertFalse(self.crashes(*self.place.glove(), what=what), what)
 
 
 class Delegated(limits_test.EachLimit, limits_test.OutOfReach, limits_test.Limited):

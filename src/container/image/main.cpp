@@ -63,7 +63,7 @@ void say(const error& problem) {
 // A program that was taken over cannot take room that nobody gave it.
 [[nodiscard]] auto hold_size(sys::fd_ref image) -> result<> {
     GLOVE_TRY(const auto facts, sys::inspect(image));
-    bool held = hold(RLIMIT_FSIZE, facts.size) && hold(RLIMIT_CORE, 0);
+    bool held = hold(RLIMIT_FSIZE, facts.size) && sys::forbid_core_files();
 #ifndef GLOVE_SANITIZED
     // The sanitizers' own memory is larger than any of this.
     held = held && hold(RLIMIT_AS, (512UL << 20U) + facts.size / 32);

@@ -4,6 +4,7 @@
 // nothing and tells init exactly what happened. Init waits meanwhile.
 #include "container/linux/seccomp_bpf.hpp"
 #include "container/linux/steps.hpp"
+#include "sys/confine.hpp"
 #include "sys/syscalls.hpp"
 #include <cerrno>
 #include <csignal>
@@ -44,8 +45,7 @@ struct kernel_sigaction {
 }
 
 [[nodiscard]] auto set_limits(const setup_plan& plan) noexcept -> failure {
-    const ::rlimit no_core{0, 0};
-    if (::setrlimit(RLIMIT_CORE, &no_core) != 0) return {.os = errno, .where = call::setrlimit};
+    if (!sys::forbid_core_files()) return {.os = errno, .where = call::setrlimit};
     if (::setrlimit(RLIMIT_NOFILE, &plan.open_files) != 0)
         return {.os = errno, .where = call::setrlimit};
     return {};

@@ -77,6 +77,8 @@ struct target {
     }
 };
 
+constexpr std::uint64_t upper_half = 0xffffffff00000000;
+
 class layer {
 public:
     explicit layer(machine on) : filter_{::seccomp_init(undecided_action)} {
@@ -95,7 +97,8 @@ public:
         if (when != nullptr)
             for (const auto& test : when->all)
                 if (test.mask != 0)
-                    compare.push_back({test.argument, SCMP_CMP_MASKED_EQ, test.mask, test.value});
+                    compare.push_back({test.argument, SCMP_CMP_MASKED_EQ,
+                                       test.mask | (test.is_pointer ? upper_half : 0), test.value});
         must(::seccomp_rule_add_array(filter_.get(), action(then), handle,
                                       static_cast<unsigned>(compare.size()), compare.data()),
              name);
@@ -140,6 +143,9 @@ void append_by_hand(code& out, const rule& r, int number) {
             tests.push_back({load, 0, 0, low});
             tests.push_back({mask, 0, 0, test.mask});
             tests.push_back({equal, 0, 0, test.value});
+            if (!test.is_pointer) continue;
+            tests.push_back({load, 0, 0, low + 4});
+            tests.push_back({equal, 0, 0, 0});
         }
         for (std::size_t i = 0; i != tests.size(); ++i)
             if (tests[i].code == equal) tests[i].jf = static_cast<std::uint8_t>(tests.size() - i);

@@ -14,6 +14,7 @@ constexpr std::uint32_t skipped = 0xffffffff;
 
 auto holds(const clause& c, const entry& call) -> bool {
     return std::ranges::all_of(c.all, [&](const condition& test) {
+        if (test.is_pointer && call.arguments.at(test.argument) >> 32 != 0) return false;
         return (static_cast<std::uint32_t>(call.arguments.at(test.argument)) & test.mask) ==
                test.value;
     });
@@ -23,6 +24,7 @@ auto name_of(const decision& d) -> std::string_view {
     if (d.outcome == verdict::allow) return "allow";
     if (d.outcome == verdict::kill) return "kill";
     switch (d.error) {
+    case 0: return "pretend";
     case EPERM: return "EPERM";
     case EACCES: return "EACCES";
     case ENOSYS: return "ENOSYS";
@@ -39,6 +41,7 @@ void print(std::ostream& out, const clause& c) {
         out << joint << "arg" << std::dec << test.argument << std::hex << std::showbase;
         if (test.mask != 0xffffffff) out << '&' << test.mask;
         out << "==" << test.value << std::dec;
+        if (test.is_pointer) out << " of 64 bits";
         joint = " and ";
     }
     out << ": " << name_of(c.then) << "; ";

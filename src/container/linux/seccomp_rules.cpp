@@ -70,6 +70,18 @@ constexpr auto far_reaching_ioctls = std::to_array<clause>({
 // owner is enough to take one, through a read-only mount too.
 constexpr auto leases = std::to_array<clause>({{{is(1, 1024), any, any}, refuse(EPERM)}});
 
+// Where core files are handed to a program, the kernel starts that for every crash: outside, as
+// root, and whatever the limit but for 1, which the agent has. Programs with secrets set it to 0
+// and would not go on without: they are told that it was done.
+constexpr std::uint32_t core_files = 4; // RLIMIT_CORE
+constexpr auto null_pointer(unsigned argument) -> condition { return {argument, whole, 0, true}; }
+constexpr auto setrlimit_of_core =
+    std::to_array<clause>({{{is(0, core_files), any, any}, pretend}});
+constexpr auto prlimit_of_core = std::to_array<clause>({
+    {{is(1, core_files), null_pointer(2), any}, allow}, // only asks
+    {{is(1, core_files), any, any}, pretend},
+});
+
 constexpr auto plain_personalities = std::to_array<clause>({
     {{is(0, 0), any, any}, allow},
     {{is(0, whole), any, any}, allow},   // asks for the current one
@@ -193,7 +205,7 @@ constexpr auto table = std::to_array<group>({
      "sched_yield sched_setparam sched_getparam sched_setscheduler sched_getscheduler "
      "sched_get_priority_max sched_get_priority_min sched_rr_get_interval sched_setaffinity "
      "sched_getaffinity sched_setattr sched_getattr getpriority setpriority ioprio_set ioprio_get "
-     "getrlimit setrlimit prlimit64 getrusage",
+     "getrlimit getrusage",
      allow},
     {"time",
      "nanosleep clock_nanosleep clock_gettime clock_getres gettimeofday time times alarm getitimer "
@@ -219,6 +231,8 @@ constexpr auto table = std::to_array<group>({
     {"a new namespace", "clone", allow, new_namespaces},
     {"reaches the operator's terminal, or past a mask", "ioctl", allow, far_reaching_ioctls},
     {"holds up whoever opens the file on the host", "fcntl", allow, leases},
+    {"the limit of core files stays as it is", "setrlimit", allow, setrlimit_of_core},
+    {"the limit of core files stays as it is", "prlimit64", allow, prlimit_of_core},
     {"an execution domain with other rules", "personality", refuse(EPERM), plain_personalities},
 
     // -- there is none of it: the caller falls back

@@ -47,6 +47,8 @@ struct decision {
 inline constexpr decision allow{verdict::allow};
 inline constexpr decision kill{verdict::kill};
 [[nodiscard]] constexpr auto refuse(int error) -> decision { return {verdict::refuse, error}; }
+// Nothing is done, and the caller is told that it was.
+inline constexpr auto pretend = refuse(0);
 // As a kernel without the call answers, so libc tries its older way.
 inline constexpr auto absent = refuse(ENOSYS);
 
@@ -57,6 +59,7 @@ struct condition {
     unsigned argument;
     std::uint32_t mask; // 0: no condition
     std::uint32_t value;
+    bool is_pointer = false; // all 64 bits count, and those above are zero
 };
 struct clause {
     std::array<condition, 3> all; // each about another argument

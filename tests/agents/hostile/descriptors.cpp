@@ -4,11 +4,14 @@
 #include <array>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <dirent.h>
 #include <fcntl.h>
 #include <fstream>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 extern char** environ;
@@ -81,7 +84,27 @@ auto inherited_signals(arguments) -> result {
 auto core_dumps(arguments) -> result {
     ::rlimit core{};
     if (::getrlimit(RLIMIT_CORE, &core) != 0) return untried("getrlimit");
-    return core.rlim_cur == 0 && core.rlim_max == 0 ? denied("0") : worked();
+    const bool none = core.rlim_cur <= 1 && core.rlim_max <= 1;
+    return none ? denied(std::to_string(core.rlim_cur)) : worked();
+}
+
+// With that a crash would start the host's program for core files.
+auto lower_core_limit(arguments) -> result {
+    constexpr ::rlimit zero{0, 0};
+    // An address whose lower half is zero.
+    void* const far = ::mmap(reinterpret_cast<void*>(1UL << 32U), 4096, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (far == MAP_FAILED) return untried("mmap");
+    std::memcpy(far, &zero, sizeof zero);
+    for (const void* const place :
+         {static_cast<const void*>(&zero), static_cast<const void*>(far)}) {
+        (void)::syscall(SYS_prlimit64, 0, RLIMIT_CORE, place, nullptr);
+        (void)::syscall(SYS_prlimit64, ::getpid(), RLIMIT_CORE | 1UL << 32U, place, nullptr);
+        (void)::syscall(SYS_setrlimit, RLIMIT_CORE, place);
+    }
+    ::rlimit now{};
+    if (::getrlimit(RLIMIT_CORE, &now) != 0) return untried("getrlimit");
+    return now.rlim_cur == 0 ? worked() : denied(std::to_string(now.rlim_cur));
 }
 
 auto more_files(arguments with) -> result {
@@ -101,6 +124,7 @@ constexpr std::array attacks{
     attack{"in_environment TEXT", "find a secret in any variable", in_environment},
     attack{"inherited_signals", "find signals blocked or ignored", inherited_signals},
     attack{"core_dumps", "leave a core dump", core_dumps},
+    attack{"lower_core_limit", "have the host's program for core files started", lower_core_limit},
     attack{"other_open_files LIMIT", "have another limit than the caller", more_files},
 };
 
