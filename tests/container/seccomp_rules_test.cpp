@@ -198,11 +198,14 @@ TEST(SeccompJudge, terminal_injection_is_refused_whatever_the_upper_half_says) {
 }
 
 TEST(SeccompJudge, a_lease_is_refused_and_a_lock_is_not) {
+    constexpr std::uint64_t set_delegation = 1040; // F_SETDELEG is not in every <fcntl.h>
     for (const auto& program : variants) {
         EXPECT_EQ(answer(program, "fcntl", {0, F_SETLEASE, F_WRLCK}), refuse(EPERM));
         EXPECT_EQ(answer(program, "fcntl", {0, F_SETLEASE | high, F_RDLCK}), refuse(EPERM));
+        EXPECT_EQ(answer(program, "fcntl", {0, set_delegation, 4096}), refuse(EPERM));
+        EXPECT_EQ(answer(program, "fcntl", {0, set_delegation | high, 4096}), refuse(EPERM));
         for (const auto command :
-             words(F_SETLK, F_OFD_SETLKW, F_GETLEASE, F_SETFL, F_DUPFD_CLOEXEC))
+             words(F_SETLK, F_OFD_SETLKW, F_GETLEASE, set_delegation - 1, F_SETFL, F_DUPFD_CLOEXEC))
             EXPECT_EQ(answer(program, "fcntl", {0, command}), allow) << command;
     }
 }

@@ -68,7 +68,10 @@ constexpr auto far_reaching_ioctls = std::to_array<clause>({
 
 // Whoever opens a file for which there is a lease waits for its holder, 45 seconds by default: the
 // owner is enough to take one, through a read-only mount too.
-constexpr auto leases = std::to_array<clause>({{{is(1, 1024), any, any}, refuse(EPERM)}});
+constexpr auto leases = std::to_array<clause>({
+    {{is(1, 1024), any, any}, refuse(EPERM)}, // F_SETLEASE
+    {{is(1, 1040), any, any}, refuse(EPERM)}, // F_SETDELEG, since Linux 6.19; of directories too
+});
 
 // Where core files are handed to a program, the kernel starts that for every crash: outside, as
 // root, and whatever the limit but for 1, which the agent has. Programs with secrets set it to 0
