@@ -88,13 +88,18 @@ deny kill -0 {os.getpid()}
 deny python3 -c 'import socket; socket.socket().connect(("127.0.0.1", 22))'
 deny sh -c 'echo > /dev/tcp/127.0.0.1/22'
 deny chroot / true
+deny python3 -c 'import fcntl; fcntl.fcntl(open("/workspace/script"), fcntl.F_SETLEASE, fcntl.F_WRLCK)'
+python3 -c 'import fcntl; fcntl.flock(open("/workspace/script"), fcntl.LOCK_SH); print("locked")'
+python3 -c 'import resource; resource.setrlimit(4, (0, 0)); print("core files", resource.getrlimit(4))'
 for place in /tmp /var/tmp /home/agent /dev/shm; do echo x > $place/mine && echo "wrote $place"; done
 echo "$HOME $TMPDIR $GLOVE_SANDBOXED"; cat /workspace/script | wc -l; ls /proc | grep -c '^[0-9]'; nproc >/dev/null && echo ran
 """)
         _, shown = self.ended("perimeter", service.plan())
         text = shown.decode()
         self.assertNotIn("REACHED", text)
-        self.assertEqual(text.count("denied"), 11, text)
+        self.assertEqual(text.count("denied"), 12, text)
+        for said in ("locked", "core files (1, 1)"):
+            self.assertIn(said, text)
         self.assertEqual(text.count("wrote"), 4, text)
         self.assertIn("/home/agent /tmp 1", text)
         self.assertIn("ran", text)
