@@ -19,7 +19,7 @@ import units
 from managed import RETAIN, USUAL
 from report import row, table
 
-TURNS = int(os.environ.get("GLOVE_BENCH_TURNS", "10"))
+TURNS = 10
 LIMITS = (f"--property=MemoryMax={USUAL['memory_bytes']}", "--property=MemorySwapMax=0",
           f"--property=TasksMax={USUAL['pids']}")
 QUIET = 0.3  # seconds, in which is done what a start has left to do
