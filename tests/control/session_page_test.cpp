@@ -50,7 +50,7 @@ template<class T, std::size_t N> auto rows_of(const wire::fields<T, N>& table)
     for (const auto& row : table)
         out.push_back("| " + quoted(row.name) +
                       (row.presence == wire::need::required ? "" : ", optional") + " | " +
-                      words_for(row.form()) + " |");
+                      words_for(row.form) + " |");
     return out;
 }
 

@@ -44,7 +44,7 @@ template<class T, std::size_t N> auto rows_of(const wire::fields<T, N>& table)
     for (const auto& row : table)
         out.push_back("| `" + std::string{row.name} + "` | " +
                       (row.presence == wire::need::required ? "yes" : "no") + " | " +
-                      words_for(row.form()) + " |");
+                      words_for(row.form) + " |");
     return out;
 }
 auto rows_in_page(const std::string& name) -> std::vector<std::string> {

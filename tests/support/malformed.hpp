@@ -154,12 +154,12 @@ auto ways_of_breaking(const wire::fields<T, N>& rows, const value& whole, std::s
             "json.repeated");
         for (const auto type :
              {kind::null, kind::boolean, kind::integer, kind::string, kind::array, kind::object})
-            if (type != row.form().type &&
+            if (type != row.form.type &&
                 (type != kind::null || row.presence == wire::need::required))
                 add(to_string(type), detail::some_value_of(type), "wire.type");
-        if (row.form().type == kind::string) detail::break_string(row.form(), add);
-        if (row.form().type == kind::integer) detail::break_integer(row.form(), add);
-        if (row.form().type == kind::array) detail::break_array(row.form(), good, add);
+        if (row.form.type == kind::string) detail::break_string(row.form, add);
+        if (row.form.type == kind::integer) detail::break_integer(row.form, add);
+        if (row.form.type == kind::array) detail::break_array(row.form, good, add);
     }
     return out;
 }

@@ -162,9 +162,9 @@ TEST(Fields, EachOtherJsonTypeIsRefused) {
                              value{1},       value{"x"},  value{array{}},
                              value{object{}}};
     for (const auto& row : sample_fields) {
-        if (row.form().type == kind::null) continue;
+        if (row.form.type == kind::null) continue;
         for (const auto& data : samples) {
-            if (data.type() == row.form().type) continue;
+            if (data.type() == row.form.type) continue;
             const auto out = judge(with(tree_of(good()), row.name, data));
             if (data.is_null() && row.presence != wire::need::required) {
                 EXPECT_EQ(out.step, "accepted") << row.name;
@@ -178,16 +178,16 @@ TEST(Fields, EachOtherJsonTypeIsRefused) {
 
 TEST(Fields, EachIntegerIsBoundedAtBothEnds) {
     for (const auto& row : sample_fields) {
-        if (row.form().type != kind::integer) continue;
+        if (row.form.type != kind::integer) continue;
         const auto step = [&](auto i) {
             return judge(with(tree_of(good()), row.name, value{i})).step;
         };
-        EXPECT_EQ(step(row.form().min), "accepted") << row.name;
-        EXPECT_EQ(step(row.form().max), "accepted") << row.name;
-        EXPECT_EQ(step(row.form().min - 1), "wire.range") << row.name;
+        EXPECT_EQ(step(row.form.min), "accepted") << row.name;
+        EXPECT_EQ(step(row.form.max), "accepted") << row.name;
+        EXPECT_EQ(step(row.form.min - 1), "wire.range") << row.name;
         EXPECT_EQ(step(INT64_MIN), "wire.range") << row.name;
-        if (row.form().max == UINT64_MAX) continue;
-        EXPECT_EQ(step(row.form().max + 1), "wire.range") << row.name;
+        if (row.form.max == UINT64_MAX) continue;
+        EXPECT_EQ(step(row.form.max + 1), "wire.range") << row.name;
     }
 }
 
@@ -199,32 +199,32 @@ TEST(Fields, IntegersThatWouldWrapInTheMemberAreRefused) {
 
 TEST(Fields, EachTextIsBoundedAtBothEnds) {
     for (const auto& row : sample_fields) {
-        if (row.form().type != kind::string || row.form().grammar == "choice") continue;
+        if (row.form.type != kind::string || row.form.grammar == "choice") continue;
         const auto step = [&](std::uint64_t size) {
             return judge(with(tree_of(good()), row.name, std::string(size, 'a'))).step;
         };
-        EXPECT_EQ(step(static_cast<std::uint64_t>(row.form().min)), "accepted") << row.name;
-        EXPECT_EQ(step(row.form().max), "accepted") << row.name;
-        EXPECT_EQ(step(static_cast<std::uint64_t>(row.form().min) - 1), "wire.length") << row.name;
-        EXPECT_EQ(step(row.form().max + 1), "wire.length") << row.name;
-        const auto bad = std::string(static_cast<std::size_t>(row.form().max), '\n');
+        EXPECT_EQ(step(static_cast<std::uint64_t>(row.form.min)), "accepted") << row.name;
+        EXPECT_EQ(step(row.form.max), "accepted") << row.name;
+        EXPECT_EQ(step(static_cast<std::uint64_t>(row.form.min) - 1), "wire.length") << row.name;
+        EXPECT_EQ(step(row.form.max + 1), "wire.length") << row.name;
+        const auto bad = std::string(static_cast<std::size_t>(row.form.max), '\n');
         EXPECT_EQ(judge(with(tree_of(good()), row.name, bad)).step, "wire.grammar") << row.name;
     }
 }
 
 TEST(Fields, EachListIsBoundedAtBothEnds) {
     for (const auto& row : sample_fields) {
-        if (row.form().type != kind::array) continue;
+        if (row.form.type != kind::array) continue;
         const auto tree = tree_of(good());
         const auto item = value{tree}.find(row.name)->as_array()->front();
         const auto out = [&](std::uint64_t size) {
             return judge(with(tree, row.name, array(size, item)));
         };
-        EXPECT_EQ(out(static_cast<std::uint64_t>(row.form().min)).step, "accepted") << row.name;
-        EXPECT_EQ(out(row.form().max).step, "accepted") << row.name;
-        EXPECT_EQ(out(row.form().max + 1).step, "wire.length") << row.name;
-        if (row.form().min == 0) continue;
-        EXPECT_EQ(out(static_cast<std::uint64_t>(row.form().min) - 1).step, "wire.length");
+        EXPECT_EQ(out(static_cast<std::uint64_t>(row.form.min)).step, "accepted") << row.name;
+        EXPECT_EQ(out(row.form.max).step, "accepted") << row.name;
+        EXPECT_EQ(out(row.form.max + 1).step, "wire.length") << row.name;
+        if (row.form.min == 0) continue;
+        EXPECT_EQ(out(static_cast<std::uint64_t>(row.form.min) - 1).step, "wire.length");
     }
 }
 

@@ -61,7 +61,7 @@ read_object(const json::value& in, const fields<T, N>& rows, T& out, const place
 
 template<class T, std::size_t N>
 [[nodiscard]] constexpr auto is_taken_from_text(const fields<T, N>& rows) -> bool {
-    return std::ranges::all_of(rows, &field<T>::is_taken_from_text);
+    return std::ranges::all_of(rows, [](const field<T>& row) { return row.take != nullptr; });
 }
 
 namespace detail {
