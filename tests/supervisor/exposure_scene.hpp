@@ -20,18 +20,22 @@ inline auto retained_mode(std::uint64_t bytes = 32 * mib) -> supervisor::exposur
     return {access_kind::retained_write, materialization_kind::copy, bytes, cleanup_kind::retain};
 }
 
-inline auto usual_root(std::string host_root = "/srv/work") -> supervisor::exposure_root {
+// Those of the digests that others compute.
+inline const std::string usual_host_root = "/srv/work";
+inline const std::string usual_host_path = usual_host_root + "/proj";
+
+inline auto usual_root(std::string host_root = usual_host_root) -> supervisor::exposure_root {
     return {"projects",
             std::move(host_root),
             {read_mode(), ephemeral_mode(64 * mib)},
             86'400,
             {"codex-safe", "pi-safe"}};
 }
-inline auto usual_exposure_rules(std::string host_root = "/srv/work")
+inline auto usual_exposure_rules(std::string host_root = usual_host_root)
     -> supervisor::exposure_rules {
     return {1, {usual_root(std::move(host_root))}};
 }
-inline auto usual_create(std::string host_path = "/srv/work/proj") -> supervisor::create_exposure {
+inline auto usual_create(std::string host_path = usual_host_path) -> supervisor::create_exposure {
     return {"proj", "projects", std::move(host_path), "proj", {read_mode()}, 3600, {"codex-safe"}};
 }
 // As if `usual_create` had found a directory with the identity of the known digests.

@@ -42,7 +42,7 @@ auto created_record() -> exposure_record {
     return hashed({1,
                    exposure_created{usual_descriptor(), "init-proj",
                                     request_digest("init-proj", test::usual_create()).value(),
-                                    "/srv/work/proj", digits('7')},
+                                    test::usual_host_path, digits('7')},
                    digits('0'),
                    {}});
 }
