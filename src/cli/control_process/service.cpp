@@ -17,6 +17,7 @@ using namespace std::string_view_literals;
 
 struct mend {
     std::string_view code, what;
+    bool in_log = false; // which the command shows that is added
 };
 constexpr std::array mends{
     mend{"unauthorized", "ask again: the service was started anew in between"},
@@ -26,8 +27,7 @@ constexpr std::array mends{
     mend{"invalid_authorization",
          "the approval or the plan has expired: start it without --request-key, or create another"},
     mend{"invalid_session_state", "what it may do depends on its state: glove session status NAME"},
-    mend{"session_start_failed",
-         "the log of gloved says why: journalctl --user -u sage-gloved.service"},
+    mend{"session_start_failed", "the log of gloved says why", true},
     mend{"session_stop_failed", "only one that runs is stopped: glove session status NAME"},
     mend{"session_attach_failed",
          "it was not started, was cleaned up, ended with an earlier service, or never showed as "
@@ -39,20 +39,18 @@ constexpr std::array mends{
     mend{"session_signal_failed",
          "it does not run, or nothing is in the foreground: glove session status NAME"},
     mend{"session_cleanup_failed", "only one that is over is cleaned up: glove session stop NAME"},
-    mend{"session_reconciliation_failed",
-         "the log of gloved says which session: journalctl --user -u sage-gloved.service"},
+    mend{"session_reconciliation_failed", "the log of gloved says which session", true},
     mend{"audit_reconciliation_required",
          "glove session receipts --key FILE, and then glove session ack"},
     mend{"retained_changes_unavailable",
          "only what was exposed with retain=SIZE, of a session that is over, has changes"},
-    mend{"invalid_plan", "the log of gloved says which member of the plan, and why: journalctl "
-                         "--user -u sage-gloved.service"},
+    mend{"invalid_plan", "the log of gloved says which member of the plan, and why", true},
     mend{"session_conflict", "choose another name for the session"},
     mend{"session_not_found", "glove session list"},
     mend{"session_capacity", "end sessions, or wait until plans of some have expired"},
     mend{"idempotency_conflict", "leave --request-key out, or give another one"},
-    mend{"path_exposure_rejected", "the log of gloved says which rule of the exposure policy: "
-                                   "journalctl --user -u sage-gloved.service"},
+    mend{"path_exposure_rejected", "the log of gloved says which rule of the exposure policy",
+         true},
     mend{"audit_reconciliation_failed",
          "fetch what is behind the anchor first: glove session receipts --key FILE"},
 };
@@ -64,7 +62,7 @@ constexpr std::array no_sessions{"start_session"sv, "attach"sv,         "write_s
                                  "resize"sv,        "signal"sv,         "detach"sv,
                                  "stop_session"sv,  "cleanup_session"sv};
 
-[[nodiscard]] auto mend_of(std::string_view code, std::string_view method) -> std::string_view {
+[[nodiscard]] auto mend_of(std::string_view code, std::string_view method) -> std::string {
     if (code == "method_not_found" && std::ranges::find(no_sessions, method) != no_sessions.end())
         return "this service cannot run sessions: run it with your systemd, by glove daemon "
                "install "
@@ -75,7 +73,8 @@ constexpr std::array no_sessions{"start_session"sv, "attach"sv,         "write_s
         return "its configuration lacks what this needs: path_exposure_policy and "
                "path_exposure_journal";
     const auto* const row = std::ranges::find(mends, code, &mend::code);
-    return row == mends.end() ? std::string_view{} : row->what;
+    if (row == mends.end()) return {};
+    return std::string{row->what} + (row->in_log ? ": " + command_for_log() : "");
 }
 
 // As it is started here: by the service manager, when that has this very configuration.
@@ -152,6 +151,10 @@ auto told(const control::remote_error& said, std::string_view method) -> int {
 
 auto service_options() -> std::vector<std::string_view> {
     return {"--config", "--runtime-dir", "--timeout", "--json"};
+}
+
+auto command_for_log() -> std::string {
+    return "journalctl --user -u " + std::string{host::service_unit_name};
 }
 
 auto strange_answer(std::string_view why) -> std::unexpected<error> {

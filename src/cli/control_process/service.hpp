@@ -56,6 +56,8 @@ private:
 [[nodiscard]] auto told(const control::remote_error& said, std::string_view method = {}) -> int;
 // What every action that asks the service takes.
 [[nodiscard]] auto service_options() -> std::vector<std::string_view>;
+// What shows the log of the service that the service manager keeps.
+[[nodiscard]] auto command_for_log() -> std::string;
 // An answer that is not in the form of its method.
 [[nodiscard]] auto strange_answer(std::string_view why) -> std::unexpected<error>;
 

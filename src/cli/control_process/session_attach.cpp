@@ -45,7 +45,7 @@ constexpr int refused = static_cast<int>(run::exit_status::refused);
                     "ask again in a moment, or: glove session status " + name);
     case session_state::failed:
         return fail(errc::wrong_state, "attach.state", "session " + name + " never ran",
-                    "the log says why: journalctl --user -u sage-gloved.service");
+                    "the log says why: " + command_for_log());
     case session_state::running:
     case session_state::stopping:
     case session_state::exited: return {};
